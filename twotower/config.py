@@ -1,0 +1,252 @@
+"""Every choice a user can make, as frozen dataclasses; a field's docstring is its --help."""
+
+import dataclasses
+import difflib
+import json
+import math
+from dataclasses import dataclass, field
+from typing import Annotated, Any, Literal, TypeVar, get_args, get_origin, get_type_hints
+
+from tyro.conf import Positional, arg
+
+from twotower.errors import UserError
+
+PolicyKind = Literal["itt", "iot", "explicit"]
+
+
+@dataclass(frozen=True)
+class PolicyConfig:
+    """The network and how it turns a state into an action."""
+
+    kind: Annotated[PolicyKind, arg(aliases=["--kind"])] = "itt"
+    """itt: two towers; iot: one tower on (state, action); explicit: a network that outputs the action."""
+    latent: int | None = None
+    """ITT: dimension of the latent space both towers map to; None takes the action's dimension."""
+    state_hidden: tuple[int, ...] = ()
+    """ITT: widths of the state tower's hidden layers."""
+    action_hidden: tuple[int, ...] = ()
+    """ITT: widths of the action tower's hidden layers."""
+    hidden: tuple[int, ...] = ()
+    """IOT and explicit: widths of the hidden layers."""
+    activation: Literal["relu", "linear", "tanh"] = "relu"
+    """Activation of the hidden layers; outputs are linear."""
+    kernel: Literal["dot", "softmax"] = "dot"
+    """Kernel K(x, y) between latents: x·y, or exp(x·y); they differ only when sampling."""
+    choice: Literal["argmax", "sample"] = "argmax"
+    """Take the best candidate, or sample one with probability proportional to exp(K / temperature)."""
+    temperature: float = 1.0
+    """Temperature of the sampled choice."""
+    search: Annotated[str, arg(aliases=["--search"])] = "brute_force"
+    """How the best candidate is found: brute_force, or corner (closed form, one-matrix action towers)."""
+    refinements: int = 0
+    """Rounds of derivative-free optimisation: resample in a box around the best candidate, shrink, repeat."""
+    refinement_radius: float = 0.33
+    """First refinement box's half-width, as a fraction of the action box's."""
+    refinement_shrink: float = 0.5
+    """How much the refinement box shrinks each round."""
+
+
+@dataclass(frozen=True)
+class CandidatesConfig:
+    """Which candidate actions exist and how long they are kept."""
+
+    count: Annotated[int, arg(aliases=["--candidates"])] = 1000
+    """N, the number of candidates in a box; a discrete space always offers all its actions."""
+    refresh: Annotated[
+        Literal["step", "rollout", "iteration", "fixed"], arg(aliases=["--refresh"])
+    ] = "step"
+    """When candidates are redrawn: every step, rollout, iteration (one set for all members), or never."""
+    draw: Literal["uniform", "sobol"] = "uniform"
+    """Independent uniform candidates, or a randomly shifted Sobol sequence."""
+    encoding: Literal["onehot", "scalar"] = "onehot"
+    """How a discrete action enters a network: one-hot, or as its index (the paper's)."""
+
+
+@dataclass(frozen=True)
+class StrategyConfig:
+    """How returns become the next parameters."""
+
+    estimator: Literal["antithetic", "forward_difference"] = "antithetic"
+    """Gradient estimator: both signs of every direction, or one sign against the centre."""
+    directions: Literal["orthogonal", "structured", "independent"] = "orthogonal"
+    """Orthogonal Gaussian (QR), Hadamard-Rademacher (regenerated from seeds), or independent Gaussian."""
+    num_directions: int | None = None
+    """M, directions an iteration; None takes the number of parameters D."""
+    sigma: Annotated[float, arg(aliases=["--sigma"])] = 1.0
+    """σ, the size of the perturbations."""
+    sigma_decay: float = 1.0
+    """σ is multiplied by this after every iteration."""
+    step_size: Annotated[float, arg(aliases=["--step-size"])] = 0.01
+    """η, the size of the gradient step."""
+    step_decay: float = 1.0
+    """η is multiplied by this after every iteration."""
+    lazy: int = 1
+    """The action tower is updated every this many iterations; between, only the state tower moves."""
+    lazy_decay: float = 0.0
+    """α: the action tower is updated at iteration t with probability exp(-α t)."""
+    common_random_numbers: bool = False
+    """Both signs of a direction share the episode's start, candidates and sampling noise."""
+    discount: float = 1.0
+    """Discount of the return that trains; reported returns are never discounted."""
+
+
+@dataclass(frozen=True)
+class EnvConfig:
+    """Where the environment comes from and how many are alive at once."""
+
+    backend: Literal["auto", "envpool", "gymnasium", "dm_control"] = "auto"
+    """Library that runs the task; auto takes EnvPool where it has the id."""
+    slots: int = 64
+    """Environments alive at once over all workers; part of the result, so never derived from the machine."""
+    kwargs: str = "{}"
+    """Keyword arguments of the environment, as a JSON object."""
+    wrappers: tuple[str, ...] = ()
+    """Gymnasium wrappers to apply in order, each as module:Class."""
+    max_episode_steps: int | None = None
+    """Cut episodes after this many steps; None leaves the task's own limit."""
+
+
+@dataclass(frozen=True)
+class TrainConfig:
+    """Train a policy; the task is a recipe (see `twotower tasks`) or any environment id."""
+
+    task: Positional[str]
+    """A recipe such as swimmer, or an environment id such as Ant-v5, module:Env-v0 or dmc:cartpole-swingup."""
+    env_id: str | None = None
+    """The environment's id where it is not the task's name (a recipe fills it in)."""
+    seed: int = 0
+    """Seed of everything random in the run."""
+    iterations: int | None = None
+    """Iterations to train; None takes the recipe's."""
+    steps: int | None = None
+    """Stop at the first iteration that reaches this many environment steps."""
+    workers: int | None = None
+    """Worker processes; None takes one a core. The result does not depend on it."""
+    executor: Literal["processes", "serial"] = "processes"
+    """Where workers live: processes of their own, or inside this one."""
+    run_dir: str | None = None
+    """Folder of the run; None makes runs/TASK-DATE."""
+    evaluation_episodes: int = 20
+    """Fresh episodes of the final evaluation."""
+    checkpoint_seconds: float = 30.0
+    """A checkpoint is written when this much time has passed since the last."""
+    plain: bool = False
+    """Plain lines instead of the live view."""
+    policy: PolicyConfig = field(default_factory=PolicyConfig)
+    candidates: CandidatesConfig = field(default_factory=CandidatesConfig)
+    strategy: StrategyConfig = field(default_factory=StrategyConfig)
+    env: EnvConfig = field(default_factory=EnvConfig)
+
+    def __post_init__(self) -> None:
+        check(self)
+
+
+DEFAULT_ITERATIONS = 200
+MAX_SEED = 2**63 - 1
+
+
+def check(config: TrainConfig) -> None:
+    """Refuse values no run could use, naming the option and what it takes."""
+    policy, candidates, strategy, env = config.policy, config.candidates, config.strategy, config.env
+    for name, value in (
+        ("iterations", config.iterations),
+        ("steps", config.steps),
+        ("workers", config.workers),
+        ("evaluation-episodes", config.evaluation_episodes),
+        ("candidates.count", candidates.count),
+        ("strategy.num-directions", strategy.num_directions),
+        ("strategy.lazy", strategy.lazy),
+        ("env.slots", env.slots),
+        ("env.max-episode-steps", env.max_episode_steps),
+        ("policy.latent", policy.latent),
+        *(("policy.state-hidden", width) for width in policy.state_hidden),
+        *(("policy.action-hidden", width) for width in policy.action_hidden),
+        *(("policy.hidden", width) for width in policy.hidden),
+    ):
+        if value is not None and value < 1:
+            raise UserError(f"--{name} must be at least 1, not {value}.")
+    for name, value in (
+        ("strategy.sigma", strategy.sigma),
+        ("strategy.sigma-decay", strategy.sigma_decay),
+        ("strategy.step-size", strategy.step_size),
+        ("strategy.step-decay", strategy.step_decay),
+        ("policy.temperature", policy.temperature),
+        ("policy.refinement-radius", policy.refinement_radius),
+        ("policy.refinement-shrink", policy.refinement_shrink),
+    ):
+        if not (math.isfinite(value) and value > 0):
+            raise UserError(f"--{name} must be a positive number, not {value}.")
+    if not 0 <= config.seed <= MAX_SEED:
+        raise UserError(f"--seed must be between 0 and 2^63 - 1, not {config.seed}.")
+    if not 0 < strategy.discount <= 1:
+        raise UserError(f"--strategy.discount must be in (0, 1], not {strategy.discount}.")
+    if not (math.isfinite(strategy.lazy_decay) and strategy.lazy_decay >= 0):
+        raise UserError(f"--strategy.lazy-decay must be 0 or more, not {strategy.lazy_decay}.")
+    if policy.refinements < 0:
+        raise UserError(f"--policy.refinements must be 0 or more, not {policy.refinements}.")
+    if not config.checkpoint_seconds >= 0:
+        raise UserError(f"--checkpoint-seconds must be 0 or more, not {config.checkpoint_seconds}.")
+    if candidates.count > 2**24:
+        raise UserError(f"--candidates.count must be at most 2^24, not {candidates.count}.")
+    env_kwargs(env)
+
+
+def env_kwargs(env: EnvConfig) -> dict[str, Any]:
+    """The environment's keyword arguments as a dictionary."""
+    try:
+        kwargs = json.loads(env.kwargs)
+    except ValueError as error:
+        raise UserError(f"--env.kwargs is not JSON ({error}): {env.kwargs!r}") from error
+    if not isinstance(kwargs, dict):
+        raise UserError(f'--env.kwargs must be a JSON object such as {{"g": 5}}, not {env.kwargs!r}.')
+    return kwargs
+
+
+def to_dict(config: TrainConfig) -> dict[str, Any]:
+    """The configuration as plain data for config.json and policy files."""
+    return dataclasses.asdict(config)
+
+
+Config = TypeVar("Config")
+
+
+def from_dict(cls: type[Config], data: Any, where: str = "config") -> Config:
+    """Rebuild a configuration from plain data, refusing unknown names and wrong types in words."""
+    if not isinstance(data, dict):
+        raise UserError(f"{where} must be an object, not {type(data).__name__}.")
+    hints = get_type_hints(cls)
+    unknown = sorted(set(data) - set(hints))
+    if unknown:
+        raise UserError(f"{where} has an unknown field {unknown[0]!r}{nearest(unknown[0], hints)}.")
+    values = {name: _from_plain(hints[name], value, f"{where}.{name}") for name, value in data.items()}
+    try:
+        return cls(**values)
+    except TypeError as error:
+        raise UserError(f"{where} is incomplete: {error}.") from error
+
+
+def _from_plain(hint: Any, value: Any, where: str) -> Any:
+    if dataclasses.is_dataclass(hint):
+        return from_dict(hint, value, where)  # pyright: ignore[reportArgumentType]
+    origin = get_origin(hint)
+    if origin is Literal:
+        if value not in get_args(hint):
+            raise UserError(f"{where} must be one of {', '.join(map(str, get_args(hint)))}, not {value!r}.")
+        return value
+    if origin is tuple:
+        if not isinstance(value, list | tuple):
+            raise UserError(f"{where} must be a list, not {value!r}.")
+        return tuple(_from_plain(get_args(hint)[0], item, where) for item in value)
+    choices = get_args(hint) or (hint,)
+    if float in choices and type(value) is int:
+        return float(value)
+    if type(value) not in choices:
+        names = " or ".join(getattr(choice, "__name__", str(choice)) for choice in choices)
+        raise UserError(f"{where} must be {names}, not {value!r}.")
+    return value
+
+
+def nearest(name: str, known: Any) -> str:
+    """A hint such as ` (did you mean 'swimmer'?)`, or nothing."""
+    matches = difflib.get_close_matches(name.lower(), {k.lower(): k for k in known}, n=1, cutoff=0.5)
+    return f" (did you mean {matches[0]!r}?)" if matches else ""

@@ -1,0 +1,21 @@
+"""Evolution strategies: from the returns of a perturbed population to the next parameters."""
+
+from twotower.es.antithetic import Antithetic
+from twotower.es.base import Diagnostics, Proposal, Strategy, StrategyState, initial_theta
+from twotower.es.directions import DIRECTIONS, Directions
+from twotower.es.forward_difference import ForwardDifference
+
+STRATEGIES: dict[str, type[Strategy]] = {"antithetic": Antithetic, "forward_difference": ForwardDifference}
+
+__all__ = [
+    "DIRECTIONS",
+    "STRATEGIES",
+    "Antithetic",
+    "Diagnostics",
+    "Directions",
+    "ForwardDifference",
+    "Proposal",
+    "Strategy",
+    "StrategyState",
+    "initial_theta",
+]

@@ -1,0 +1,24 @@
+"""Bookkeeping of a step: rewards into returns, and whether any episode ended."""
+
+from numba import njit
+
+
+@njit(cache=True)
+def account(
+    slots, rewards, dones, starting, actions, discount, low, span, totals, discounted, weights, lengths, saturations
+):
+    """Add one transition of n slots to their episodes' sums; returns whether any slot needs attention."""
+    attention = False
+    for n in range(slots.size):
+        if starting[n]:
+            attention = True
+            continue
+        slot = slots[n]
+        totals[slot] += rewards[n]
+        discounted[slot] += weights[slot] * rewards[n]
+        weights[slot] *= discount
+        lengths[slot] += 1
+        for d in range(low.size):
+            saturations[slot] += abs(2.0 * (actions[n, d] - low[d]) / span[d] - 1.0) / low.size
+        attention = attention or dones[n]
+    return attention

@@ -1,0 +1,149 @@
+"""A worker: its share of the slots, and the loop that turns members into returns."""
+
+from collections import deque
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+from twotower.actions.refresh import rollout_key, shared_key
+from twotower.config import TrainConfig
+from twotower.envs import make_batch
+from twotower.envs.base import EnvBatch, EnvironmentFailure, EnvSpec, SlotSeeds
+from twotower.errors import UserError
+from twotower.kernels.account import account
+from twotower.policies import make_policy
+from twotower.policies.actor import make_actor
+from twotower.randomness import Domain
+from twotower.rollout.plan import Job, episode_seed, stream_seed
+
+
+class Returns(NamedTuple):
+    """What a worker's members earned."""
+
+    members: np.ndarray  # (n,) int64
+    returns: np.ndarray  # (n,) float64, undiscounted
+    discounted: np.ndarray  # (n,) float64
+    lengths: np.ndarray  # (n,) int64
+    saturations: np.ndarray  # (n,) float64: mean over steps and dimensions of |action| where the box is [-1, 1]
+
+
+class Worker:
+    """Runs the episodes of the slots it owns; what a slot answers does not depend on who owns it."""
+
+    def __init__(self, config: TrainConfig, spec: EnvSpec, slots: tuple[int, ...], streams: tuple[int, ...]) -> None:
+        """Own `slots`; `streams` names the environment stream of each."""
+        self.config = config
+        self.spec = spec
+        self.slots = slots
+        self.streams = streams
+        self.policy = make_policy(config.policy, config.candidates, spec.observation_size, spec.actions)
+        self.actor = make_actor(self.policy, len(slots))
+        self._batches: dict[Domain, EnvBatch] = {}
+
+    def batch(self, domain: Domain) -> EnvBatch:
+        """The environments for training or evaluation, made when first needed."""
+        if domain not in self._batches:
+            seeds = SlotSeeds(stream_seed(self.config.seed, domain), self.streams)
+            self._batches[domain] = make_batch(self.config.env, self.spec, seeds)
+        return self._batches[domain]
+
+    def evaluate(self, job: Job, wrap: Callable[[EnvBatch], EnvBatch] = lambda batch: batch) -> Returns:
+        """Run every member that queues on this worker's slots; `wrap` may listen in on the environments."""
+        local = {slot: index for index, slot in enumerate(self.slots)}
+        queues: list[deque[int]] = [deque() for _ in self.slots]
+        for member, slot in enumerate(job.plan.slots.tolist()):
+            if slot in local:
+                queues[local[slot]].append(member)
+        batch = wrap(self.batch(job.domain))
+        episodes = job.episodes[list(self.slots)]
+        batch.begin(job.iteration, episodes if job.iteration % batch.reseed_every else np.zeros_like(episodes))
+        same_action_tower = job.proposal.active <= self.policy.state_params
+        key = shared_key(self.config.candidates, self.config.seed, job.domain, job.iteration)
+        self.actor.begin(key, job.proposal.theta if same_action_tower else None)
+        return _Episodes(self, job, queues).run(batch)
+
+    def close(self) -> None:
+        """Release the environments."""
+        for batch in self._batches.values():
+            batch.close()
+
+
+class _Episodes:
+    """The state of one `evaluate`: which member each slot runs, and its sums."""
+
+    def __init__(self, worker: Worker, job: Job, queues: list[deque[int]]) -> None:
+        self.worker, self.job, self.queues = worker, job, queues
+        count, members = len(queues), len(job.plan.slots)
+        self.member = np.full(count, -1, np.int64)
+        self.seeds = np.zeros(count, np.int64)
+        self.totals, self.discounted = np.zeros(count), np.zeros(count)
+        self.weights, self.lengths = np.ones(count), np.zeros(count, np.int64)
+        self.finished: list[int] = []
+        self.saturations = np.zeros(count)
+        self.sums = (self.totals, self.discounted, self.weights, self.lengths, self.saturations)
+        self.results = np.zeros((4, members))
+
+    def run(self, batch: EnvBatch) -> Returns:
+        actor, discount = self.worker.actor, self.worker.config.strategy.discount
+        active = np.array([slot for slot, queue in enumerate(self.queues) if queue], np.int32)
+        for slot in active:
+            self._start(slot)
+        starting = np.ones(active.size, bool)
+        actions = actor.idle_actions(active.size)
+        while active.size:
+            try:
+                observations, rewards, dones = batch.advance(active, actions, starting, self.seeds[active])
+            except EnvironmentFailure as failure:
+                raise self._failure(failure) from failure
+            if account(active, rewards, dones, starting, actions, discount, actor.low, actor.span, *self.sums):
+                active, starting, actions = self._turn(active, dones, observations)
+            else:
+                actions = actor.act(active, observations)
+        members = np.array(sorted(self.finished), np.int64)
+        returns, discounted, lengths, saturations = self.results[:, members]
+        return Returns(members, returns, discounted, lengths.astype(np.int64), saturations)
+
+    def _turn(
+        self, active: np.ndarray, dones: np.ndarray, observations: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """After a step in which episodes ended or began: who goes on, who starts, and with what actions."""
+        running = ~dones
+        goes_on = running.copy()
+        for position in np.flatnonzero(dones):
+            slot = active[position]
+            self._finish(slot)
+            if self.queues[slot]:
+                self._start(slot)
+                goes_on[position] = True
+        actions = self.worker.actor.idle_actions(active.size)
+        if running.any():
+            actions[running] = self.worker.actor.act(active[running], observations[running])
+        return active[goes_on], dones[goes_on], actions[goes_on]
+
+    def _start(self, slot: int) -> None:
+        """Put the slot's next member into it."""
+        member = self.queues[slot].popleft()
+        job, seed = self.job, self.worker.config.seed
+        stream = int(job.plan.streams[member])
+        self.member[slot] = member
+        self.seeds[slot] = episode_seed(seed, job.domain, job.iteration, stream)
+        for sums, zero in zip(self.sums, (0.0, 0.0, 1.0, 0, 0.0), strict=True):
+            sums[slot] = zero
+        key = rollout_key(seed, job.domain, job.iteration, stream)
+        self.worker.actor.start(slot, job.proposal.member(member), key)
+
+    def _finish(self, slot: int) -> None:
+        """Record the slot's episode."""
+        member = self.member[slot]
+        length = self.lengths[slot]
+        self.results[:, member] = self.totals[slot], self.discounted[slot], length, self.saturations[slot] / length
+        self.finished.append(int(member))
+
+    def _failure(self, failure: EnvironmentFailure) -> UserError:
+        member, config = self.member[failure.slot], self.worker.config
+        return UserError(
+            f"{self.worker.spec.env_id} raised {failure} in step {self.lengths[failure.slot]} of member {member}, "
+            f"iteration {self.job.iteration}; reset(seed={self.seeds[failure.slot]}) of run seed {config.seed} "
+            "starts that episode again. The last checkpoint is good."
+        )

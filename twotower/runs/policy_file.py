@@ -1,0 +1,113 @@
+"""A trained policy in one file: safetensors and JSON, no pickle, so loading runs no code."""
+
+import dataclasses
+import json
+import math
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from twotower.config import TrainConfig, from_dict, to_dict
+from twotower.envs.base import BoxActions, DiscreteActions, EnvSpec
+from twotower.errors import UserError
+from twotower.runs import sealed_file
+from twotower.runs.versions import versions
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """Undiscounted returns of fresh episodes, and the seed that replays them."""
+
+    returns: tuple[float, ...]
+    seed: int
+
+    @property
+    def mean(self) -> float:
+        """Mean return."""
+        return float(np.mean(self.returns))
+
+    @property
+    def std(self) -> float:
+        """Standard deviation of the returns."""
+        return float(np.std(self.returns))
+
+
+@dataclass(frozen=True)
+class PolicyFile:
+    """All it takes to run a policy elsewhere and reproduce its recorded score."""
+
+    theta: np.ndarray  # (D,) float64
+    config: TrainConfig
+    spec: EnvSpec
+    iteration: int
+    steps: int
+    evaluation: Evaluation | None = None
+    versions: dict[str, str] = field(default_factory=versions)
+
+    def save(self, path: Path) -> None:
+        """Write the file, atomically."""
+        if not np.isfinite(self.theta).all():
+            raise UserError(f"The parameters are not finite numbers, so {path} was not written: train again.")
+        facts = {
+            "config": to_dict(self.config),
+            "spec": dataclasses.asdict(self.spec),
+            "iteration": self.iteration,
+            "steps": self.steps,
+            "evaluation": None if self.evaluation is None else dataclasses.asdict(self.evaluation),
+            "versions": self.versions,
+        }
+        sealed_file.save(path, "policy", {"theta": self.theta}, json.dumps(facts, allow_nan=False))
+
+    @classmethod
+    def load(cls, path: Path) -> "PolicyFile":
+        """Read a policy, or say in one sentence why the file is none."""
+        tensors, text = sealed_file.load(path, "policy")
+        theta = tensors.get("theta", np.empty(0))
+        if len(tensors) != 1 or theta.dtype != np.float64 or theta.ndim != 1 or theta.size == 0:
+            raise UserError(f"{path} must hold one float64 vector, theta: save the policy again.")
+        if not np.isfinite(theta).all():
+            raise UserError(f"{path} holds parameters that are not finite numbers: train again.")
+        try:
+            return cls(theta=theta.copy(), **_facts(json.loads(text)))
+        except UserError as error:
+            raise UserError(f"{path} is not a policy twotower can run: {error}") from error
+        except (ValueError, TypeError, KeyError, OverflowError, RecursionError) as error:
+            raise UserError(f"{path} lacks facts a policy needs, or has them wrong: save the policy again.") from error
+
+
+def _facts(data: Any) -> dict[str, Any]:
+    """The fields of a policy file beside theta, from plain data that may be anything."""
+    evaluation = data["evaluation"]
+    facts = {
+        "config": from_dict(TrainConfig, data["config"]),
+        "spec": _spec(data["spec"]),
+        "iteration": data["iteration"],
+        "steps": data["steps"],
+        "evaluation": None if evaluation is None else from_dict(Evaluation, evaluation, "evaluation"),
+        "versions": data["versions"],
+    }
+    if any(type(facts[name]) is not int or facts[name] < 0 for name in ("iteration", "steps")):
+        raise UserError("its iteration and steps must be counts.")
+    if evaluation is not None and not (evaluation["returns"] and np.isfinite(facts["evaluation"].returns).all()):
+        raise UserError("its evaluation must have finite returns.")
+    if not isinstance(facts["versions"], dict) or not all(isinstance(v, str) for v in facts["versions"].values()):
+        raise UserError("its versions must be text.")
+    return facts
+
+
+def _spec(data: dict[str, Any]) -> EnvSpec:
+    """The task's facts; a box of actions has bounds where a discrete space has a count."""
+    actions_type = BoxActions if "low" in data["actions"] else DiscreteActions
+    actions = from_dict(actions_type, data["actions"], "spec.actions")
+    spec = from_dict(EnvSpec, {**data, "actions": actions}, "spec")
+    if isinstance(actions, BoxActions):
+        bounded = len(actions.low) == len(actions.high) > 0 and all(
+            -math.inf < low < high < math.inf for low, high in zip(actions.low, actions.high, strict=True)
+        )
+    else:
+        bounded = actions.count > 0
+    if not bounded or spec.observation_size < 1:
+        raise UserError("its spaces must have sizes and finite bounds.")
+    return spec
