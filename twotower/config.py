@@ -195,7 +195,7 @@ def env_kwargs(env: EnvConfig) -> dict[str, Any]:
     """The environment's keyword arguments as a dictionary."""
     try:
         kwargs = json.loads(env.kwargs)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise UserError(f"--env.kwargs is not JSON ({error}): {env.kwargs!r}") from error
     if not isinstance(kwargs, dict):
         raise UserError(f'--env.kwargs must be a JSON object such as {{"g": 5}}, not {env.kwargs!r}.')
@@ -238,7 +238,7 @@ def _from_plain(hint: Any, value: Any, where: str) -> Any:
             raise UserError(f"{where} must be a list, not {value!r}.")
         return tuple(_from_plain(get_args(hint)[0], item, where) for item in value)
     choices = get_args(hint) or (hint,)
-    if float in choices and type(value) is int:
+    if float in choices and type(value) is int and abs(value) < 2**1023:  # beyond, float() overflows
         return float(value)
     if type(value) not in choices:
         names = " or ".join(getattr(choice, "__name__", str(choice)) for choice in choices)
@@ -248,5 +248,6 @@ def _from_plain(hint: Any, value: Any, where: str) -> Any:
 
 def nearest(name: str, known: Any) -> str:
     """A hint such as ` (did you mean 'swimmer'?)`, or nothing."""
-    matches = difflib.get_close_matches(name.lower(), {k.lower(): k for k in known}, n=1, cutoff=0.5)
-    return f" (did you mean {matches[0]!r}?)" if matches else ""
+    spelled = {k.lower(): k for k in known}
+    matches = difflib.get_close_matches(name.lower(), spelled, n=1, cutoff=0.5)
+    return f" (did you mean {spelled[matches[0]]!r}?)" if matches else ""

@@ -21,7 +21,8 @@ class Domain(IntEnum):
 
 def derive(seed: int, *words: int) -> int:
     """Mix a seed and words such as (Domain, iteration, member) into 64 well-spread bits."""
-    return extend(_mix(seed & _MASK), *words)
+    # Mixed once more than a word, for mix(mix(a) ^ mix(b)) would make seed a's word b seed b's word a.
+    return extend(_mix(_mix(seed & _MASK)), *words)
 
 
 def extend(key: int, *words: int) -> int:
@@ -57,3 +58,9 @@ def hash32(counters: np.ndarray, key: int) -> np.ndarray:
 def unit_float(bits: np.ndarray) -> np.ndarray:
     """The top 24 bits as float32 in [0, 1)."""
     return (bits >> np.uint32(8)).astype(np.float32) * np.float32(2.0**-24)
+
+
+def half_float(halves: np.ndarray, low: np.float32, span: np.float32) -> np.ndarray:
+    """Sixteen bits as the middle of one of 2¹⁶ equal parts of [low, low + span]."""
+    step = span * np.float32(2.0**-16)
+    return (low + np.float32(0.5) * step) + step * halves.astype(np.float32)

@@ -41,10 +41,10 @@ def lines(axes: matplotlib.axes.Axes) -> dict[str, np.ndarray]:
 
 
 def test_the_curve_shows_the_metrics(tmp_path: Path, drawn: list[matplotlib.figure.Figure]) -> None:
-    draw_curve(rows(11), tmp_path / "curve.png", "a $ title_")
+    draw_curve(rows(11), tmp_path / "curve.png", "a $^$ title_")
     assert matplotlib.image.imread(tmp_path / "curve.png").std() > 0.05
     axes, top = drawn[0].axes
-    assert axes.get_title(loc="left") == "a $ title_"
+    assert axes.get_title(loc="left") == "a $^$ title_"
     shown = lines(axes)
     np.testing.assert_array_equal(shown["θₖ, one episode"], 10.0 * np.arange(11))
     np.testing.assert_array_equal(shown["best so far"], 10.0 * np.arange(11))

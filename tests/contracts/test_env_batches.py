@@ -64,7 +64,7 @@ class Player:
         random, space = generator(self.seed, self.numbers[slot], self.counts[slot], step + 1), self.spec.actions
         if isinstance(space, BoxActions):
             return random.uniform(space.low, space.high)
-        return random.integers(space.count)
+        return np.asarray(random.integers(space.count))
 
 
 @pytest.fixture(params=CASES)
@@ -101,10 +101,17 @@ def test_a_fresh_batch_goes_on_where_another_stopped(case: str) -> None:
     fresh.begin(1, counts)
     seen = old.play([2] * 6)
     assert fresh.play([2] * 6) == seen
-    fresh.begin(1, counts)  # has run more episodes than it says
-    fresh.play([1] * 6, most_steps=3)
-    fresh.begin(1, counts)  # stands in the middle of an episode
+    fresh.begin(1, counts)  # has run more episodes than that
     assert fresh.play([2] * 6) == seen
+
+
+def test_an_episode_left_in_the_middle_is_as_good_as_run() -> None:
+    left, fresh = Player("hopper"), Player("hopper")
+    left.begin(0, [0] * 6)
+    left.play([1] * 6, most_steps=3)
+    for player in (left, fresh):
+        player.begin(0, [1] * 6)
+    assert left.play([1] * 6) == fresh.play([1] * 6)
 
 
 def test_counting_on_twice_is_counting_on_once() -> None:

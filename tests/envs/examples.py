@@ -24,7 +24,8 @@ class Echo(gymnasium.Env[Any, Any]):
             "discrete": spaces.Discrete(3, start=-1),
             "box": spaces.Box(np.array([-2.0, 1.0], np.float32), np.array([4.0, 1.5], np.float32)),
             "unbounded": spaces.Box(-np.inf, np.inf, (2,)),
-            "half": spaces.Box(0, np.inf, (2,)),
+            "above": spaces.Box(0, np.inf, (2,)),
+            "below": spaces.Box(-np.inf, 0, (2,)),
             "matrix": spaces.Box(-1, 1, (2, 2)),
             "multi": spaces.MultiDiscrete([2, 2]),
         }[action]
@@ -66,4 +67,4 @@ class Increased(gymnasium.RewardWrapper[Any, Any]):
         return reward + 1.0
 
 
-gymnasium.register("Echo-v0", Echo, max_episode_steps=4)
+gymnasium.register("Echo-v0", f"{__name__}:Echo", max_episode_steps=4)

@@ -1,6 +1,6 @@
 """Which library runs an id, and what is said when none does."""
 
-import importlib.util
+import subprocess
 import sys
 
 import pytest
@@ -83,7 +83,7 @@ def test_limitless_tasks_have_no_limit() -> None:
 def test_what_cannot_run_is_told_in_one_sentence(env: EnvConfig, env_id: str, sentence: str) -> None:
     with pytest.raises(UserError) as error:
         inspect(env, env_id, known=["swimmer", "hopper"])
-    assert sentence.casefold() in str(error.value).casefold()
+    assert sentence in str(error.value)
     assert "\n" not in str(error.value)
 
 
@@ -119,29 +119,13 @@ def test_a_mistyped_control_suite_task_is_corrected_though_dm_control_is_missing
     without(monkeypatch, "dm_control")
     with pytest.raises(UserError) as error:
         inspect(EnvConfig(), "dmc:fish-swm")
-    assert "did you mean 'fishswim-v1'?" in str(error.value).casefold() and "twotower[dmc]" in str(error.value)
+    assert "did you mean 'FishSwim-v1'?" in str(error.value) and "twotower[dmc]" in str(error.value)
 
 
 def test_importing_the_room_imports_no_library() -> None:
-    import subprocess
-
     script = (
         "import sys, twotower.envs\n"
         "print([name for name in ('gymnasium', 'envpool', 'mujoco', 'dm_control') if name in sys.modules])"
     )
     output = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout
     assert output.strip() == "[]"
-
-
-@pytest.mark.skipif(importlib.util.find_spec("dm_control") is None, reason="dm_control is not installed")
-def test_dm_control_refuses_in_words() -> None:
-    env = EnvConfig(backend="dm_control")
-    for bad, env_id, sentence in (
-        (env, "dmc:fish-swm", "did you mean 'dmc:fish-swim'?"),
-        (env, "dmc:lqr-lqr_2_1", "unbounded actions"),
-        (EnvConfig(backend="dm_control", wrappers=("a:B",)), "dmc:fish-swim", "leave out --env.wrappers"),
-        (EnvConfig(backend="dm_control", kwargs='{"a": 1}'), "dmc:fish-swim", "cannot be built"),
-    ):
-        with pytest.raises(UserError) as error:
-            inspect(bad, env_id)
-        assert sentence in str(error.value)

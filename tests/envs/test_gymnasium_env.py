@@ -55,7 +55,7 @@ def test_a_dict_is_flattened_in_alphabetical_order_scalars_included() -> None:
 
 def test_discrete_actions_begin_where_the_space_does() -> None:
     spec, batch = make(slots=3)
-    assert spec.actions == DiscreteActions(3)
+    assert spec.actions == DiscreteActions(3, first=-1)
     advance(batch, [0, 0, 0], True, 3)
     assert advance(batch, [0, 1, 2], False, 3).rewards.tolist() == [-1, 0, 1]
 
@@ -107,7 +107,8 @@ def test_a_raising_environment_is_named(fail: str, sentence: str) -> None:
             {"action": "unbounded"},
             r"unbounded actions \(low \[-inf, -inf\].*--env.wrappers module:Class.*RescaleAction",
         ),
-        ({"action": "half"}, "unbounded actions"),
+        ({"action": "above"}, "unbounded actions"),
+        ({"action": "below"}, "unbounded actions"),
         ({"action": "matrix"}, r"takes Box\(2, 2\) actions, but policies choose from a one-dimensional Box"),
         ({"action": "multi"}, "takes MultiDiscrete actions"),
         ({"colour": 1}, r"cannot be built \(with --env.kwargs .*unexpected keyword argument 'colour'"),

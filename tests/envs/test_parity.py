@@ -33,22 +33,22 @@ def swing(observation: np.ndarray, step: int) -> np.ndarray:
 
 
 def random(size: int) -> Callable[[np.ndarray, int], np.ndarray]:
-    return lambda observation, step: generator(0, step).uniform(-1, 1, (1, size))
+    # Gymnasium's spaces round actions to float32, EnvPool's MuJoCo tasks do not: draw some that both take exactly.
+    return lambda observation, step: generator(0, step).uniform(-1, 1, (1, size)).astype(np.float32).astype(np.float64)
 
 
-# How to set a start, what to do, steps compared in a row, tolerance. The start's x is unknown (and irrelevant), so
-# the sums round differently; HalfCheetah's contacts amplify that a thousandfold in 50 steps. EnvPool keeps the
-# classic tasks in float32.
+# How to set a start, what to do, steps in a row, tolerance. EnvPool's MuJoCo is 3.6, and a start's x, on which nothing
+# depends, is unknown: sums round differently, which contacts amplify. Its rewards and classic tasks are float32.
 TASKS = {
-    "Hopper-v4": (set_mujoco, random(3), 70, 1e-5),
-    "HalfCheetah-v4": (set_mujoco, random(6), 25, 1e-4),
+    "Hopper-v4": (set_mujoco, random(3), 70, 1e-7),
+    "HalfCheetah-v4": (set_mujoco, random(6), 55, 1e-3),
     "CartPole-v1": (set_classic, balance, 70, 1e-4),
     "MountainCar-v0": (set_classic, swing, 70, 1e-4),
 }
 
 
-def one(backend: str, env_id: str, limit: int | None = None) -> tuple[EnvSpec, EnvBatch]:
-    env: Any = EnvConfig(backend=backend, max_episode_steps=limit)
+def one(backend: Any, env_id: str, limit: int | None = None) -> tuple[EnvSpec, EnvBatch]:
+    env = EnvConfig(backend=backend, max_episode_steps=limit)
     spec = inspect(env, env_id)
     batch = make_batch(env, spec, SlotSeeds(1, (0,)))
     batch.begin(0, np.zeros(1, np.int64))
@@ -75,7 +75,7 @@ def test_envpool_and_gymnasium_step_alike(env_id: str) -> None:
             action = policy(observation, compared)
             ours, theirs = pool.advance(SLOT, action, STOP, SLOT), batch.advance(SLOT, action, STOP, SLOT)
             np.testing.assert_allclose(ours.observations, theirs.observations, rtol=0, atol=tolerance)
-            np.testing.assert_allclose(ours.rewards, theirs.rewards, rtol=0, atol=10 * tolerance)
+            np.testing.assert_allclose(ours.rewards, theirs.rewards, rtol=0, atol=tolerance + 1e-6)
             assert ours.dones == theirs.dones
             observation, done, compared = ours.observations[0], bool(ours.dones[0]), compared + 1
 

@@ -86,6 +86,7 @@ def test_settings_follow_the_papers_two_families(name: str) -> None:
     config = recipes.get(name).config(seed=7)
     assert isinstance(config, TrainConfig)
     assert (config.task, config.seed, config.policy.kind) == (name, 7, "itt")
+    assert config.env_id == recipes.get(name).env_id
     deepmind = recipes.get(name).paper_ids[0].startswith("DMCS:")
     assert config.strategy.num_directions == (500 if deepmind else None)
     assert config.candidates.count == (10_000 if deepmind else 1000)

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+import tracemalloc
 from pathlib import Path
 
 import numpy as np
@@ -114,6 +115,7 @@ ENTRY = JSON | st.fixed_dictionaries(
 @example({"dtype": "F64", "shape": [True], "data_offsets": [0, 8]}, b"\0" * 8)
 @example({"dtype": "F64", "shape": [1], "data_offsets": [8, 16]}, b"\0" * 16)
 @example({"dtype": "F64", "shape": [1], "data_offsets": [0, 8]}, b"\0" * 16)
+@example({"dtype": "F64", "shape": [2], "data_offsets": [0, 16]}, b"\0" * 8)
 def test_crafted_tensors_never_reach_beyond_the_file(path: Path, entry: object, body: bytes) -> None:
     reseal(path, header(theta=entry), body)
     try:
@@ -121,6 +123,31 @@ def test_crafted_tensors_never_reach_beyond_the_file(path: Path, entry: object, 
     except UserError:
         return
     assert sum(tensor.nbytes for tensor in tensors.values()) == len(body)
+
+
+def test_offsets_that_overlap_are_refused(path: Path) -> None:
+    entry = {"dtype": "F64", "shape": [1], "data_offsets": [0, 8]}
+    reseal(path, header(theta=entry, more=entry | {"data_offsets": [0, 16]}), b"\0" * 16)
+    with pytest.raises(UserError):
+        sealed_file.load(path, "policy")
+
+
+def test_missing_text_is_refused(path: Path) -> None:
+    crafted = header()
+    del crafted["__metadata__"]["text"]  # pyright: ignore[reportIndexIssue]
+    reseal(path, crafted)
+    with pytest.raises(UserError):
+        sealed_file.load(path, "policy")
+
+
+def test_a_small_file_cannot_claim_much_memory(path: Path) -> None:
+    path.write_bytes(sealed_file.MAX_HEADER.to_bytes(8, "little") + b"{}")
+    tracemalloc.start()
+    with pytest.raises(UserError):
+        sealed_file.load(path, "policy")
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 2**20
 
 
 def test_the_crafting_itself_works(path: Path) -> None:

@@ -13,9 +13,10 @@ class BoxActions:
 
 @dataclass(frozen=True)
 class DiscreteActions:
-    """The actions 0 … count - 1 (an environment's own first action may be another integer)."""
+    """The actions 0 … count - 1; the environment counts from `first`."""
 
     count: int
+    first: int = 0
 
 
 ActionSpace = BoxActions | DiscreteActions

@@ -6,15 +6,17 @@ import numpy as np
 
 from twotower.actions.base import BoxActions
 from twotower.kernels.layout import padded
-from twotower.randomness import extend, hash32, unit_float
+from twotower.randomness import extend, half_float, hash32, unit_float
 
 NO_TABLE = np.zeros((0, 0), np.uint32)
 
 
 def bounds(actions: BoxActions) -> tuple[np.ndarray, np.ndarray]:
     """The box's lower corner and its widths, float32 (a,) each."""
-    low = np.asarray(actions.low, np.float32)
-    return low, np.asarray(actions.high, np.float32) - low
+    low, high = np.asarray(actions.low, np.float32), np.asarray(actions.high, np.float32)
+    span = high - low
+    # Where the difference was rounded up, low + span would leave the box.
+    return low, np.where(low + span.astype(np.float64) > high, np.nextafter(span, np.float32(0)), span)
 
 
 @lru_cache(maxsize=4)
@@ -35,10 +37,11 @@ def draw(actions: BoxActions, count: int, key: int, table: np.ndarray = NO_TABLE
     low, span = bounds(actions)
     columns = []
     for dimension in range(low.size):
-        dimension_key = extend(key, dimension)
         if table.size:
-            bits = table[dimension, :count] ^ np.uint32(dimension_key & 0xFFFFFFFF)
-        else:
-            bits = hash32(np.arange(count, dtype=np.uint32), dimension_key)
-        columns.append(low[dimension] + span[dimension] * unit_float(bits))
+            bits = table[dimension, :count] ^ np.uint32(extend(key, dimension) & 0xFFFFFFFF)
+            columns.append(low[dimension] + span[dimension] * unit_float(bits))
+        else:  # one hash serves two dimensions
+            bits = hash32(np.arange(count, dtype=np.uint32), extend(key, dimension - dimension % 2))
+            halves = bits >> np.uint32(16) if dimension % 2 == 0 else bits & np.uint32(0xFFFF)
+            columns.append(half_float(halves, low[dimension], span[dimension]))
     return np.stack(columns, axis=1)

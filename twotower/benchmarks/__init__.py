@@ -1,0 +1,10 @@
+"""Throughput, measured against its limit and its ceiling in one run."""
+
+from collections.abc import Callable
+from typing import Any
+
+from twotower.benchmarks import throughput
+from twotower.benchmarks.options import ThroughputConfig
+
+# Command -> (its options, the function that takes them and returns an exit code).
+BENCHMARKS: dict[str, tuple[type, Callable[[Any], int]]] = {"throughput": (ThroughputConfig, throughput.main)}

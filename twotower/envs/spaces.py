@@ -52,7 +52,7 @@ def action_facts(space: Any, env_id: str) -> BoxActions | DiscreteActions:
     from gymnasium.spaces import Box, Discrete
 
     if isinstance(space, Discrete):
-        return DiscreteActions(int(space.n))
+        return DiscreteActions(int(space.n), int(space.start))
     if not isinstance(space, Box) or len(space.shape) != 1:
         found = type(space).__name__ + (str(space.shape) if isinstance(space, Box) else "")
         raise UserError(

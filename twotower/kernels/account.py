@@ -19,6 +19,7 @@ def account(
         weights[slot] *= discount
         lengths[slot] += 1
         for d in range(low.size):
-            saturations[slot] += abs(2.0 * (actions[n, d] - low[d]) / span[d] - 1.0) / low.size
+            if span[d] > 0:
+                saturations[slot] += abs(2.0 * (actions[n, d] - low[d]) / span[d] - 1.0) / low.size
         attention = attention or dones[n]
     return attention

@@ -9,7 +9,7 @@ from twotower.kernels.layout import TILE
 
 _SPREAD = np.uint32(0x9E3779B9)
 _FIRST, _SECOND = np.uint32(0x21F0AAAD), np.uint32(0x735A2D97)
-_8, _15, _16 = np.uint32(8), np.uint32(15), np.uint32(16)
+_8, _15, _16, _LOW_HALF = np.uint32(8), np.uint32(15), np.uint32(16), np.uint32(0xFFFF)
 
 
 def _uint32_operation(name):
@@ -25,7 +25,7 @@ def _uint32_operation(name):
     return operation
 
 
-_multiply, _add, _xor, _shift = (_uint32_operation(name) for name in ("mul", "add", "xor", "lshr"))
+_multiply, _add, _xor, _and, _shift = (_uint32_operation(name) for name in ("mul", "add", "xor", "and_", "lshr"))
 
 
 @intrinsic
@@ -69,36 +69,52 @@ def unit_float(bits):
     return _small_to_float(_shift(bits, _8)) * np.float32(2.0**-24)
 
 
+@njit(cache=True, inline="always")
+def half_float(half, low, span):
+    """Sixteen bits as the middle of one of 2¹⁶ equal parts of [low, low + span]."""
+    step = span * np.float32(2.0**-16)
+    return (low + np.float32(0.5) * step) + step * _small_to_float(half)
+
+
 @njit(cache=True)
 def draw_tile(start, key, table, low, span, tile):
     """Fill tile[:a] (a, TILE) with candidates start … start + TILE - 1 of the set named by `key`.
 
-    `table` (a, padded N) holds Sobol points to shift by the key, or is empty for independent draws.
+    `table` (a, padded N) holds Sobol points to shift by the key, or is empty for independent draws: then one
+    hash serves two dimensions, since hashing is most of the time and an action needs no more than 16 bits.
     """
-    for dimension in range(low.size):
+    size = low.size
+    for dimension in range(0, size, 1 if table.shape[0] > 0 else 2):
         dimension_key = subkey(key, dimension)
-        key_low = uint32(dimension_key & uint64(0xFFFFFFFF))
-        key_high = uint32(dimension_key >> uint64(32))
-        offset, width = low[dimension], span[dimension]
-        row = tile[dimension]
+        low_word, high_word = uint32(dimension_key & uint64(0xFFFFFFFF)), uint32(dimension_key >> uint64(32))
+        row, offset, width = tile[dimension], low[dimension], span[dimension]
         if table.shape[0] > 0:
             points = table[dimension, start : start + TILE]
             for t in range(TILE):
-                row[t] = offset + width * unit_float(_xor(points[t], key_low))
-        else:
-            first = uint32(start)
+                row[t] = offset + width * unit_float(_xor(points[t], low_word))
+            continue
+        last = tile[min(dimension + 1, size - 1)]
+        bits = last.view(np.uint32)  # the hashes wait where the last dimension's values will be
+        first = uint32(start)
+        for t in range(TILE):
+            bits[t] = hash32(_add(uint32(t), first), low_word, high_word)
+        for t in range(TILE):
+            row[t] = half_float(_shift(bits[t], _16), offset, width)
+        if dimension + 1 < size:
+            offset, width = low[dimension + 1], span[dimension + 1]
             for t in range(TILE):
-                row[t] = offset + width * unit_float(hash32(_add(uint32(t), first), key_low, key_high))
+                last[t] = half_float(_and(bits[t], _LOW_HALF), offset, width)
 
 
 @njit(cache=True)
 def draw_one(index, key, table, low, span, action):
     """Redraw candidate `index` alone into action (a,): the same floats as in its tile."""
     for dimension in range(low.size):
-        dimension_key = subkey(key, dimension)
-        key_low = uint32(dimension_key & uint64(0xFFFFFFFF))
         if table.shape[0] > 0:
-            bits = _xor(table[dimension, index], key_low)
+            low_word = uint32(subkey(key, dimension) & uint64(0xFFFFFFFF))
+            action[dimension] = low[dimension] + span[dimension] * unit_float(_xor(table[dimension, index], low_word))
         else:
-            bits = hash32(uint32(index), key_low, uint32(dimension_key >> uint64(32)))
-        action[dimension] = low[dimension] + span[dimension] * unit_float(bits)
+            pair_key = subkey(key, dimension - dimension % 2)
+            bits = hash32(uint32(index), uint32(pair_key & uint64(0xFFFFFFFF)), uint32(pair_key >> uint64(32)))
+            half = _shift(bits, _16) if dimension % 2 == 0 else _and(bits, _LOW_HALF)
+            action[dimension] = half_float(half, low[dimension], span[dimension])

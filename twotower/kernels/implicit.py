@@ -15,6 +15,7 @@ from twotower.kernels.layers import (
     activate_vector,
     dense_tile,
     dense_vector,
+    dot,
     first_index,
     tile_maximum,
 )
@@ -24,17 +25,12 @@ NOISE_WORD = 1 << 40
 REFINEMENT_WORD = 1 << 41
 
 
-@njit(cache=True, fastmath={"contract"})
+@njit(cache=True, fastmath={"contract"}, forceinline=True)
 def query_of(one_tower, observation, parameters, state_sizes, sizes, activation, vectors, query):
     """Fill query with all that scoring needs of a state; vectors (2, width) is scratch."""
     if one_tower:
-        state_size = state_sizes[0]
         for j in range(sizes[1]):
-            total = 0.0
-            row = j * sizes[0]
-            for i in range(state_size):
-                total += np.float64(parameters[row + i]) * observation[i]
-            query[j] = total
+            query[j] = dot(parameters, j * sizes[0], observation, state_sizes[0])
         return
     vectors[0, : observation.size] = observation
     start, last = 0, state_sizes.size - 2
@@ -55,7 +51,7 @@ def query_of(one_tower, observation, parameters, state_sizes, sizes, activation,
         query[i] = total
 
 
-@njit(cache=True)
+@njit(cache=True, forceinline=True)
 def features_of(one_tower, parameters, state_sizes, sizes, activation, tiles):
     """Turn the actions in tiles[0] into features; returns which of tiles[0], tiles[1] holds them."""
     if one_tower:
@@ -73,7 +69,7 @@ def features_of(one_tower, parameters, state_sizes, sizes, activation, tiles):
     return (sizes.size - 2) % 2
 
 
-@njit(cache=True)
+@njit(cache=True, forceinline=True)
 def score_tile(one_tower, parameters, sizes, activation, query, features, spare, scores):
     """Scores K in scores[0] of a tile of features; spare (2, width, TILE) is scratch for the one-tower's layers."""
     if not one_tower:
@@ -171,7 +167,7 @@ def refine(
         radius *= np.float32(refinement[2])
 
 
-@njit(cache=True)
+@njit(cache=True, forceinline=True)
 def scan_fresh(
     one_tower, weights, key, state_sizes, sizes, activation, table, low, span, count, sampling, tiles, query
 ):
@@ -189,7 +185,7 @@ def scan_fresh(
     return best, best_index
 
 
-@njit(cache=True)
+@njit(cache=True, forceinline=True)
 def keep_best(
     one_tower, weights, key, sizes, activation, start, count, sampling, query, features, spare, scores, lanes, best,
     best_index,
@@ -295,7 +291,8 @@ def choose_explicit(
         output = vectors[(last + 1) % 2]
         if num_discrete > 0:
             unit = 0.5 * (np.tanh(output[0]) + 1.0)
-            chosen[n] = min(int(unit * num_discrete), num_discrete - 1)
+            # The comparison is False for NaN, whose conversion to an integer is undefined.
+            chosen[n] = min(int(unit * num_discrete), num_discrete - 1) if unit > 0 else 0
             continue
         chosen[n] = 0
         for d in range(low.size):

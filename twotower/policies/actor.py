@@ -9,7 +9,7 @@ from twotower.actions import box
 from twotower.actions.base import BoxActions, DiscreteActions
 from twotower.actions.refresh import Lifetime, lifetime
 from twotower.kernels import implicit, layers
-from twotower.kernels.layout import TILE, padded
+from twotower.kernels.layout import TILE, aligned_zeros, padded
 from twotower.policies.base import ImplicitPolicy, Policy
 from twotower.policies.explicit import Explicit
 from twotower.policies.one_tower import OneTower
@@ -33,7 +33,7 @@ class Actor(ABC):
         self.low, self.span = low, span
         width = max(max(sizes) for sizes in policy.tower_sizes)
         self._scratch = (
-            np.zeros((5, width, TILE), np.float32),
+            aligned_zeros((5, width, TILE)),
             np.zeros((2, width)),
             np.zeros(width, np.float32),
             np.zeros((2, low.size), np.float32),
@@ -124,11 +124,11 @@ class KeptActor(ImplicitActor):
         tiles = padded(self._count) // TILE
         self._per_rollout = lifetime(policy.candidates, policy.actions) is Lifetime.ROLLOUT
         sets = num_slots if self._per_rollout else 1
-        self._kept_actions = np.zeros((sets, tiles, policy.encoded_size, TILE), np.float32)
+        self._kept_actions = aligned_zeros((sets, tiles, policy.encoded_size, TILE))
         sizes = policy.tower_sizes[-1]
         self._features_shape = (tiles, sizes[1] if self._one_tower else sizes[-2], TILE)
-        self._kept_features = np.zeros((num_slots, *self._features_shape), np.float32)
-        self._shared_features = np.zeros((1, *self._features_shape), np.float32)
+        self._kept_features = aligned_zeros((num_slots, *self._features_shape))
+        self._shared_features = aligned_zeros((1, *self._features_shape))
         self._features_are_shared = False
 
     def begin(self, shared_key: int, shared_theta: np.ndarray | None) -> None:
@@ -151,7 +151,8 @@ class KeptActor(ImplicitActor):
     def _draw(self, key: int, kept_actions: np.ndarray) -> None:
         if self._discrete:
             encoded = self.policy.encoded_set(key)  # pyright: ignore[reportAttributeAccessIssue]
-            kept_actions[0, :, : self._count] = encoded.T
+            numbers = np.arange(self._count)
+            kept_actions[numbers // TILE, :, numbers % TILE] = encoded
             return
         implicit.draw_set(np.uint64(key), self._table, self.low, self.span, self._count, kept_actions)
 

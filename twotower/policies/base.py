@@ -7,6 +7,7 @@ import numpy as np
 from twotower.actions import box, discrete
 from twotower.actions.base import ActionSpace, BoxActions
 from twotower.config import CandidatesConfig, PolicyConfig
+from twotower.errors import UserError
 from twotower.randomness import extend, hash32, unit_float
 from twotower.towers import Sizes, num_params
 
@@ -38,6 +39,11 @@ class Policy(ABC):
     def state_params(self) -> int:
         """D₁, the leading parameters that a lazy iteration still moves (all of θ without an action tower)."""
         return num_params(self.tower_sizes[0])
+
+    def check_theta(self, theta: np.ndarray) -> None:
+        """Refuse parameters of another architecture."""
+        if theta.shape != (self.num_params,):
+            raise UserError(f"The policy's towers take {self.num_params} parameters, not an array of {theta.shape}.")
 
     @property
     def action_size(self) -> int:

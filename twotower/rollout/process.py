@@ -12,7 +12,8 @@ PARENT_DEATH_SIGNAL = 1  # prctl's PR_SET_PDEATHSIG
 
 def main() -> None:
     """Make the worker that the first message describes, then call its methods as told."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the coordinator's to handle
+    for number in (signal.SIGINT, signal.SIGTERM):  # a group's signals are the coordinator's to handle
+        signal.signal(number, signal.SIG_IGN)
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(PARENT_DEATH_SIGNAL, signal.SIGKILL)
     connection = Connection(int(sys.argv[1]))

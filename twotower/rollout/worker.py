@@ -17,6 +17,8 @@ from twotower.policies.actor import make_actor
 from twotower.randomness import Domain
 from twotower.rollout.plan import Job, episode_seed, stream_seed
 
+NOT_BOXED = np.zeros((0, 0))
+
 
 class Returns(NamedTuple):
     """What a worker's members earned."""
@@ -96,7 +98,8 @@ class _Episodes:
                 observations, rewards, dones = batch.advance(active, actions, starting, self.seeds[active])
             except EnvironmentFailure as failure:
                 raise self._failure(failure) from failure
-            if account(active, rewards, dones, starting, actions, discount, actor.low, actor.span, *self.sums):
+            table = actions.reshape(active.size, -1)  # indices (n,) too
+            if account(active, rewards, dones, starting, table, discount, actor.low, actor.span, *self.sums):
                 active, starting, actions = self._turn(active, dones, observations)
             else:
                 actions = actor.act(active, observations)

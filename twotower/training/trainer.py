@@ -13,7 +13,7 @@ from twotower.rollout.executors import Executor, make_executor
 from twotower.rollout.plan import Job, population_plan, slot_streams
 from twotower.rollout.worker import Returns
 from twotower.runs import Checkpoint, MetricsLog, PolicyFile, RunFolder
-from twotower.train.build import Experiment
+from twotower.training.build import Experiment
 
 STREAMS_RENEWED_EVERY = 64
 

@@ -18,6 +18,7 @@ def evaluate_policy(policy: PolicyFile, episodes: int) -> Evaluation:
     config, spec = policy.config, policy.spec
     _check_spaces(policy, inspect(dataclasses.replace(config.env, backend=spec.backend), spec.env_id))
     slots = min(episodes, config.env.slots)
+    make_policy(config.policy, config.candidates, spec.observation_size, spec.actions).check_theta(policy.theta)
     worker = Worker(config, spec, tuple(range(slots)), tuple(range(slots)))
     try:
         returns = worker.evaluate(evaluation_job(policy.theta, episodes, slots)).returns
@@ -37,8 +38,3 @@ def _check_spaces(policy: PolicyFile, found: EnvSpec) -> None:
             f"The policy was trained for observations of size {spec.observation_size} and {spec.actions}, but "
             f"{found.env_id} here has {found.observation_size} and {found.actions}: use the version it was trained with."
         )
-    expected = make_policy(
-        policy.config.policy, policy.config.candidates, spec.observation_size, spec.actions
-    ).num_params
-    if len(policy.theta) != expected:
-        raise UserError(f"The policy file has {len(policy.theta)} parameters where its towers take {expected}.")

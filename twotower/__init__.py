@@ -1,0 +1,60 @@
+"""twotower: implicit two-tower policies, trained by evolution strategies."""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+__version__ = "0.1.0"
+
+if TYPE_CHECKING:
+    from twotower import actions, es, policies, recipes, search
+    from twotower.api import Run, resume, train
+    from twotower.config import CandidatesConfig, EnvConfig, PolicyConfig, StrategyConfig, TrainConfig
+    from twotower.errors import UserError
+    from twotower.runs import Evaluation, PolicyFile, read_metrics
+    from twotower.training import TrainedPolicy, evaluate_policy, load
+
+_HOMES = {
+    "twotower.api": ("Run", "resume", "train"),
+    "twotower.config": ("CandidatesConfig", "EnvConfig", "PolicyConfig", "StrategyConfig", "TrainConfig"),
+    "twotower.errors": ("UserError",),
+    "twotower.runs": ("Evaluation", "PolicyFile", "read_metrics"),
+    "twotower.training": ("TrainedPolicy", "evaluate_policy", "load"),
+}
+_ROOMS = ("actions", "es", "policies", "recipes", "search")
+_HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
+
+__all__ = [
+    "CandidatesConfig",
+    "EnvConfig",
+    "Evaluation",
+    "PolicyConfig",
+    "PolicyFile",
+    "Run",
+    "StrategyConfig",
+    "TrainConfig",
+    "TrainedPolicy",
+    "UserError",
+    "actions",
+    "es",
+    "evaluate_policy",
+    "load",
+    "policies",
+    "read_metrics",
+    "recipes",
+    "resume",
+    "search",
+    "train",
+]
+
+
+def __getattr__(name: str) -> Any:
+    """Import a name when it is first used, so that `import twotower` itself is instant."""
+    if name in _HOME_OF:
+        return getattr(import_module(_HOME_OF[name]), name)
+    if name in _ROOMS:
+        return import_module(f"twotower.{name}")
+    raise AttributeError(f"module 'twotower' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return [*__all__, "__version__"]

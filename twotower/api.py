@@ -1,0 +1,140 @@
+"""Train, resume and evaluate: what the command line does, for Python."""
+
+import dataclasses
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+from twotower.config import Config, TrainConfig, from_dict, nearest
+from twotower.errors import UserError
+from twotower.runs import RunFolder, read_metrics
+from twotower.training import TrainedPolicy, Trainer, build, load, task_config
+from twotower.view import Live, Plain, Silent, View
+
+
+@dataclass(frozen=True)
+class Run:
+    """A run on disk: what it was asked, what it measured, what it learnt."""
+
+    folder: Path
+    stopped_by: int | None = None
+    """The signal that stopped training before its budget was spent."""
+
+    @cached_property
+    def policy(self) -> TrainedPolicy:
+        """The trained policy."""
+        return load(self.folder)
+
+    @property
+    def metrics(self) -> list[dict[str, Any]]:
+        """One row an iteration."""
+        return read_metrics(RunFolder(self.folder).metrics)
+
+    @property
+    def config(self) -> TrainConfig:
+        """The configuration of the run."""
+        return RunFolder(self.folder).read_config()
+
+
+def train(task: str | TrainConfig, *, progress: bool = True, **options: Any) -> Run:
+    """Train a policy; `options` are the fields of TrainConfig, with dictionaries for its parts.
+
+    For example train("hopper", seed=3, workers=2, policy={"search": "corner"}, strategy={"lazy": 5}).
+    """
+    if isinstance(task, TrainConfig):
+        config = task
+    else:
+        config = task_config(task, options.get("policy", {}).get("kind", "itt"))
+    config = merged(config, options)
+    experiment = build(config)  # before the folder exists: what is refused leaves nothing behind
+    folder = RunFolder.create(config)
+    return _run(Trainer(experiment, folder), folder, progress)
+
+
+def resume(path: str | Path, *, progress: bool = True, **options: Any) -> Run:
+    """Go on from a run's last checkpoint, with the bits it would have had; a larger budget extends it."""
+    allowed = ("iterations", "steps", "workers", "executor", "plain", "evaluation_episodes", "checkpoint_seconds")
+    for name in options:
+        if name not in allowed:
+            raise UserError(f"resume cannot change {name!r}: it would be another run{nearest(name, allowed)}.")
+    folder = RunFolder.open(path)
+    config = merged(folder.read_config(), options)
+    trainer = Trainer(build(config), folder)
+    if options:
+        folder.write_config(config)
+    return _run(trainer, folder, progress)
+
+
+def merged(config: Config, options: dict[str, Any], where: str = "options") -> Config:
+    """A configuration with some fields replaced; nested parts take dictionaries."""
+    plain = dataclasses.asdict(config)  # pyright: ignore[reportArgumentType]
+    for name, value in options.items():
+        if name not in plain:
+            raise UserError(f"{where} has an unknown field {name!r}{nearest(name, plain)}.")
+        value = dataclasses.asdict(value) if dataclasses.is_dataclass(value) else value  # pyright: ignore[reportArgumentType]
+        plain[name] = plain[name] | value if isinstance(plain[name], dict) and isinstance(value, dict) else value
+    return from_dict(type(config), plain, where)
+
+
+def _run(trainer: Trainer, folder: RunFolder, progress: bool) -> Run:
+    """Train to the end of the budget, evaluate, draw the curve."""
+    config = trainer.experiment.config
+    with folder.locked(), _stopping(trainer) as stopped, _view(config, progress) as view:
+        trainer.run(view.show)
+    if stopped:
+        return Run(folder.path, stopped[0])
+    file = trainer.policy_file()
+    evaluation = TrainedPolicy(file).evaluate(config.evaluation_episodes)
+    dataclasses.replace(file, evaluation=evaluation).save(folder.policy)
+    draw(folder)
+    return Run(folder.path)
+
+
+def draw(folder: RunFolder) -> bool:
+    """Draw curve.png where matplotlib is installed; whether it was."""
+    import importlib.util
+
+    rows = read_metrics(folder.metrics)
+    if not rows or importlib.util.find_spec("matplotlib") is None:
+        return False
+    from twotower.analysis.figures import draw_curve
+
+    config = folder.read_config()
+    draw_curve(rows, folder.curve, f"{config.task} · {config.policy.kind} · seed {config.seed}")
+    return True
+
+
+@contextmanager
+def _stopping(trainer: Trainer) -> Iterator[list[int]]:
+    """Let Ctrl-C and SIGTERM stop training at the next iteration; a second Ctrl-C interrupts at once."""
+    received: list[int] = []
+
+    def stop(number: int, frame: FrameType | None) -> None:
+        if received and number == signal.SIGINT:
+            raise KeyboardInterrupt
+        received.append(number)
+        trainer.stop_requested = True
+
+    if threading.current_thread() is not threading.main_thread():
+        yield received
+        return
+    previous = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield received
+    finally:
+        for number, handler in previous.items():
+            signal.signal(number, handler)
+
+
+def _view(config: TrainConfig, progress: bool) -> View:
+    import sys
+
+    if not progress:
+        return Silent(config)
+    return Live(config) if sys.stdout.isatty() and not config.plain else Plain(config)

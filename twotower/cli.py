@@ -1,0 +1,224 @@
+"""The command line: one short function a command; what it does lives in the package."""
+
+import dataclasses
+import json
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from tyro.conf import Positional
+
+from twotower import __version__
+from twotower.config import DEFAULT_ITERATIONS, TrainConfig, nearest
+from twotower.errors import UserError
+
+USAGE = """\
+twotower: implicit two-tower policies, trained by evolution strategies
+
+  twotower tasks                              the recipes: the paper's 15 tasks
+  twotower train swimmer                      train on a recipe, or on any environment id
+  twotower train Ant-v5 --sigma 0.1           … with any option of `twotower train --help`
+  twotower resume runs/swimmer-…              go on from the last checkpoint
+  twotower evaluate runs/swimmer-… --episodes 100 --json
+  twotower bench throughput hopper            training against the physics alone
+
+Every command has its own --help. Versions: twotower --version."""
+
+
+@dataclass(frozen=True)
+class ResumeOptions:
+    """Go on from a run's last checkpoint; the result is that of a run that never stopped."""
+
+    run: Positional[str]
+    """The run's folder."""
+    iterations: int | None = None
+    """A new budget of iterations, to train longer than first asked."""
+    steps: int | None = None
+    """A new budget of environment steps."""
+    workers: int | None = None
+    """Worker processes; the result does not depend on them."""
+    plain: bool | None = None
+    """Plain lines instead of the live view."""
+
+
+@dataclass(frozen=True)
+class EvaluateOptions:
+    """Run fresh episodes of a trained policy; the same ones wherever and whenever it is evaluated."""
+
+    policy: Positional[str]
+    """A run's folder or a policy file."""
+    episodes: int = 20
+    """How many episodes."""
+    json: bool = False
+    """Print one JSON object with mean, std, episodes and returns."""
+
+
+@dataclass(frozen=True)
+class TasksOptions:
+    """List the recipes: the paper's 15 tasks with its architectures and scores."""
+
+    json: bool = False
+    """Print JSON."""
+
+
+def main() -> None:
+    """Run one command; bad input prints one sentence and exits with code 2."""
+    arguments = sys.argv[1:]
+    if not arguments or arguments[0] in ("-h", "--help"):
+        print(USAGE)
+        return
+    if arguments[0] == "--version":
+        print(f"twotower {__version__}")
+        return
+    try:
+        sys.exit(run(arguments[0], arguments[1:]))
+    except UserError as error:
+        print(f"twotower: {error}", file=sys.stderr)
+        sys.exit(2)
+    except KeyboardInterrupt:
+        print("twotower: interrupted", file=sys.stderr)
+        sys.exit(130)
+    except BrokenPipeError:
+        sys.stderr.close()  # the reader of a pipe left; nothing to say to it
+        sys.exit(0)
+
+
+def run(command: str, arguments: list[str]) -> int:
+    """Run a command and return its exit code."""
+    if command not in COMMANDS:
+        raise UserError(f"There is no command {command!r}{nearest(command, COMMANDS)}; see: twotower --help")
+    return COMMANDS[command](arguments)
+
+
+def train(arguments: list[str]) -> int:
+    """twotower train TASK …"""
+    config = train_config(arguments)
+    from twotower import api
+
+    return _report(api.train(config))
+
+
+def train_config(arguments: list[str]) -> TrainConfig:
+    """The configuration that the arguments of `train` ask for: a recipe's defaults, then the options."""
+    from twotower.recipes import find
+
+    def parse(default: TrainConfig | None) -> TrainConfig:
+        return _parse(TrainConfig, "train", arguments, "twotower train swimmer --iterations 100 --seed 1", default)
+
+    named = arguments[0] if arguments and not arguments[0].startswith("-") else parse(None).task
+    recipe = find(named)
+    if recipe is None:
+        return parse(dataclasses.replace(TrainConfig(named), iterations=DEFAULT_ITERATIONS))
+    kind = parse(recipe.config()).policy.kind
+    return parse(recipe.config(kind))
+
+
+def resume(arguments: list[str]) -> int:
+    """twotower resume RUN …"""
+    example = "twotower resume runs/swimmer-20260101-120000 --iterations 500"
+    options = dataclasses.asdict(_parse(ResumeOptions, "resume", arguments, example))
+    from twotower import api
+
+    run_folder = options.pop("run")
+    return _report(api.resume(run_folder, **{name: value for name, value in options.items() if value is not None}))
+
+
+def evaluate(arguments: list[str]) -> int:
+    """twotower evaluate RUN …"""
+    options = _parse(EvaluateOptions, "evaluate", arguments, "twotower evaluate policy.safetensors --episodes 100")
+    if options.episodes < 1:
+        raise UserError(f"--episodes must be at least 1, not {options.episodes}.")
+    from twotower.training import load
+
+    policy = load(options.policy)
+    result = policy.evaluate(options.episodes)
+    recorded = policy.file.evaluation
+    if options.json:
+        numbers = {"mean": result.mean, "std": result.std, "episodes": options.episodes, "returns": result.returns}
+        print(json.dumps(numbers))
+        return 0
+    print(f"{result.mean:.2f} ± {result.std:.2f} over {options.episodes} episodes of {policy.file.spec.env_id}")
+    if recorded is not None:
+        shared = min(len(recorded.returns), options.episodes)
+        same = recorded.returns[:shared] == result.returns[:shared]
+        verdict = "reproduced exactly" if same else "NOT reproduced: other versions or another machine?"
+        print(f"recorded at training: {recorded.mean:.2f} ± {recorded.std:.2f}, {verdict}")
+    return 0
+
+
+def tasks(arguments: list[str]) -> int:
+    """twotower tasks"""
+    options = _parse(TasksOptions, "tasks", arguments, "twotower tasks --json")
+    from twotower import recipes
+
+    rows = [_task(recipes.get(name)) for name in recipes.names()]
+    if options.json:
+        print(json.dumps(rows))
+        return 0
+    line = "{:21}  {:22.22} {:>5} {:>6} {:>10}  {:>5} {:>5} {:>8}".format
+    print(line("task", "environment", "D", "N", "iterations", "ITT", "IOT", "explicit"))
+    for row in rows:
+        scores = [row["published"].get(kind) for kind in ("itt", "iot", "explicit")]
+        means = [f"{score[0]:.0f}" if score else "-" for score in scores]
+        print(line(row["task"], row["env_id"], row["parameters"]["itt"], row["candidates"], row["iterations"], *means))
+    print("Scores: the paper's means over 10 seeds. D and N: parameters and candidates of ITT.")
+    return 0
+
+
+def bench(arguments: list[str]) -> int:
+    """twotower bench throughput …"""
+    from twotower.benchmarks import BENCHMARKS
+
+    if not arguments or arguments[0] not in BENCHMARKS:
+        raise UserError(f"Name a benchmark: twotower bench {' | '.join(BENCHMARKS)}")
+    options_class, function = BENCHMARKS[arguments[0]]
+    example = f"twotower bench {arguments[0]} swimmer --json"
+    return function(_parse(options_class, f"bench {arguments[0]}", arguments[1:], example))
+
+
+COMMANDS: dict[str, Callable[[list[str]], int]] = {
+    "tasks": tasks,
+    "train": train,
+    "resume": resume,
+    "evaluate": evaluate,
+    "bench": bench,
+}
+
+
+def _parse(options: Any, command: str, arguments: list[str], example: str, default: Any = None) -> Any:
+    """The options of a command; bad ones are explained by tyro, which exits with code 2."""
+    import tyro
+
+    description = f"{options.__doc__}\n\nExample: {example}"
+    extra = {} if default is None else {"default": default}
+    return tyro.cli(options, args=arguments, prog=f"twotower {command}", description=description, **extra)
+
+
+def _report(run: Any) -> int:
+    """Say what a run came to, and how to go on."""
+    if run.stopped_by is not None:
+        done = run.policy.file.iteration
+        print(f"Stopped after iteration {done}. Go on with: twotower resume {run.folder}")
+        return 128 + run.stopped_by
+    evaluation = run.policy.file.evaluation
+    print(f"evaluation: {evaluation.mean:.2f} ± {evaluation.std:.2f} over {len(evaluation.returns)} fresh episodes")
+    print(f"run folder: {run.folder}")
+    return 0
+
+
+def _task(recipe: Any) -> dict[str, Any]:
+    config = recipe.config()
+    return {
+        "task": recipe.name,
+        "env_id": recipe.env_id,
+        "candidates": config.candidates.count,
+        "refresh": config.candidates.refresh,
+        "parameters": recipe.published_num_params(),
+        "iterations": recipe.iterations,
+        "published": recipe.published_scores(),
+    }
+
+
+if __name__ == "__main__":
+    main()
