@@ -36,8 +36,9 @@ class PolicyConfig:
     """Take the best candidate, or sample one with probability proportional to exp(K / temperature)."""
     temperature: float = 1.0
     """Temperature of the sampled choice."""
-    search: Annotated[str, arg(aliases=["--search"])] = "brute_force"
-    """How the best candidate is found: brute_force, or corner (closed form, one-matrix action towers)."""
+    search: Annotated[str, arg(aliases=["--search"])] = "auto"
+    """How the best candidate is found: brute_force, bounded (branch and bound over kept candidates), auto (the
+    faster of these two exact ones), or corner (the whole box in closed form, for one-matrix action towers)."""
     refinements: int = 0
     """Rounds of derivative-free optimisation: resample in a box around the best candidate, shrink, repeat."""
     refinement_radius: float = 0.33
@@ -52,9 +53,7 @@ class CandidatesConfig:
 
     count: Annotated[int, arg(aliases=["--candidates"])] = 1000
     """N, the number of candidates in a box; a discrete space always offers all its actions."""
-    refresh: Annotated[
-        Literal["step", "rollout", "iteration", "fixed"], arg(aliases=["--refresh"])
-    ] = "step"
+    refresh: Annotated[Literal["step", "rollout", "iteration", "fixed"], arg(aliases=["--refresh"])] = "step"
     """When candidates are redrawn: every step, rollout, iteration (one set for all members), or never."""
     draw: Literal["uniform", "sobol"] = "uniform"
     """Independent uniform candidates, or a randomly shifted Sobol sequence."""

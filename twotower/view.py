@@ -68,7 +68,9 @@ class Live(View):
         from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
         columns = (
-            TextColumn("[bold]{task.fields[task_name]}[/]  iteration {task.fields[iteration]}{task.fields[total_text]}"),
+            TextColumn(
+                "[bold]{task.fields[task_name]}[/]  iteration {task.fields[iteration]}{task.fields[total_text]}"
+            ),
             BarColumn(bar_width=None),
             TimeElapsedColumn(),
             TextColumn("ETA"),
@@ -86,9 +88,7 @@ class Live(View):
         self._progress.stop()
 
     def show(self, row: dict[str, Any]) -> None:
-        self._progress.update(
-            self._task, completed=self.done(row), iteration=row["iteration"], figures=summary(row)
-        )
+        self._progress.update(self._task, completed=self.done(row), iteration=row["iteration"], figures=summary(row))
 
 
 def summary(row: dict[str, Any]) -> str:

@@ -95,7 +95,9 @@ def test_neighbours_in_a_set_are_independent() -> None:
 def test_one_candidate_over_many_keys_is_uniform_and_unpredictable() -> None:
     # What a rollout sees over its steps, at one position of the set.
     for index in (0, 1, 99):
-        series = np.stack([draw(UNIT, 100, extend(rollout_key(0, Domain.ENVIRONMENT, 0, 0), t))[index] for t in range(2000)])
+        series = np.stack(
+            [draw(UNIT, 100, extend(rollout_key(0, Domain.ENVIRONMENT, 0, 0), t))[index] for t in range(2000)]
+        )
         for column in series.T:
             assert scipy.stats.kstest(column, "uniform").pvalue > 1e-5
             assert abs(np.corrcoef(column[1:], column[:-1])[0, 1]) < 5 / np.sqrt(1999)

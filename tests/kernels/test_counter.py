@@ -36,7 +36,12 @@ def tiles_of(actions: BoxActions, count: int, key: int, table: np.ndarray) -> np
 
 
 @pytest.mark.parametrize("kind", ["uniform", "sobol"])
-@given(actions=boxes(), key=st.integers(0, 2**64 - 1), count=st.sampled_from([1, TILE - 1, TILE, 2 * TILE + 88]), data=st.data())
+@given(
+    actions=boxes(),
+    key=st.integers(0, 2**64 - 1),
+    count=st.sampled_from([1, TILE - 1, TILE, 2 * TILE + 88]),
+    data=st.data(),
+)
 def test_tile_redraw_and_reference_agree(
     kind: str, actions: BoxActions, key: int, count: int, data: st.DataObject
 ) -> None:

@@ -32,9 +32,7 @@ def test_dense_vector_is_a_matrix_product() -> None:
     np.testing.assert_allclose(y, [*(weights[2:].reshape(3, 5).astype(float) @ x[:5]), 7], rtol=1e-12)
 
 
-@pytest.mark.parametrize(
-    ("code", "name"), [(layers.LINEAR, "linear"), (layers.RELU, "relu"), (layers.TANH, "tanh")]
-)
+@pytest.mark.parametrize(("code", "name"), [(layers.LINEAR, "linear"), (layers.RELU, "relu"), (layers.TANH, "tanh")])
 def test_activations(code: int, name: str) -> None:
     tile, vector = normal(2, 3, TILE), generator(3).normal(size=5)
     expected_tile, expected_vector = tile.copy(), vector.copy()
@@ -49,7 +47,7 @@ def test_the_maximum_is_found_in_every_lane_and_its_first_position() -> None:
     lanes = np.zeros(LANES, np.float32)
     for position in range(TILE):
         scores = -1 - np.abs(normal(position, TILE))
-        scores[position:: LANES + 1] = -0.5
+        scores[position :: LANES + 1] = -0.5
         assert layers.tile_maximum(scores, lanes) == np.float32(-0.5)
         assert layers.first_index(scores, np.float32(-0.5)) == position
 

@@ -47,7 +47,9 @@ def candidates_for(space: ActionSpace) -> list[CandidatesConfig]:
 def policies(space: ActionSpace) -> list[Policy]:
     """Every policy for a space."""
     made = []
-    for network, choice, activation in itertools.product(NETWORKS.values(), CHOICES.values(), ("relu", "linear", "tanh")):
+    for network, choice, activation in itertools.product(
+        NETWORKS.values(), CHOICES.values(), ("relu", "linear", "tanh")
+    ):
         for kind, offered in itertools.product(("itt", "iot"), candidates_for(space)):
             config = PolicyConfig(kind=kind, activation=activation, **network, **choice)
             made.append(make_policy(config, offered, STATE, space))
@@ -63,7 +65,9 @@ class Tally:
     def __init__(self) -> None:
         self.seen = self.close = 0
 
-    def compare(self, policy: Policy, theta: np.ndarray, observation: np.ndarray, key: int, step: int, acted: Any) -> None:
+    def compare(
+        self, policy: Policy, theta: np.ndarray, observation: np.ndarray, key: int, step: int, acted: Any
+    ) -> None:
         self.seen += 1
         if isinstance(policy, Explicit):
             np.testing.assert_allclose(acted, policy.action(theta, observation), rtol=1e-5, atol=1e-5)
@@ -83,7 +87,9 @@ class Tally:
             assert too_close(policy, theta, observation, offered, step_key), (policy.config, policy.candidates)
 
 
-def too_close(policy: ImplicitPolicy, theta: np.ndarray, observation: np.ndarray, offered: np.ndarray, key: int) -> bool:
+def too_close(
+    policy: ImplicitPolicy, theta: np.ndarray, observation: np.ndarray, offered: np.ndarray, key: int
+) -> bool:
     """Whether float32 cannot tell the reference's top two: within 1e-4 of each other and of their size."""
     config, kept = policy.config, len(offered)
     scores = policy.scores(theta, observation, offered)

@@ -56,7 +56,7 @@ def test_frequencies_are_the_softmaxs(kernel: str, temperature: float, kind: str
     logits = {"dot": scores, "softmax": np.exp(scores)}
     assert fit(counts, logits[kernel] / temperature) > 1e-5
     other = logits["softmax" if kernel == "dot" else "dot"]
-    assert fit(counts, other / temperature) < 1e-9
+    assert fit(counts, other / temperature) < 1e-4
     assert fit(counts, logits[kernel] / temperature / 4) < 1e-9
 
 
@@ -83,5 +83,5 @@ def test_the_whole_tile_is_sampled() -> None:
     for slot in range(SLOTS):
         actor.start(slot, np.zeros(TILE + 45), derive(17, slot))
     slots, zeros = np.arange(SLOTS, dtype=np.int32), np.zeros((SLOTS, 1))
-    chosen = np.concatenate([actor.act(slots, zeros).copy() for _ in range(600)])
+    chosen = np.concatenate([actor.act(slots, zeros).copy() for _ in range(120)])
     assert scipy.stats.chisquare(np.bincount(chosen, minlength=TILE + 44)).pvalue > 1e-4

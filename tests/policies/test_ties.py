@@ -65,7 +65,9 @@ def test_a_score_linear_in_the_index_lets_only_the_ends_win() -> None:
 @pytest.mark.parametrize("choice", ["argmax", "sample"])
 @pytest.mark.parametrize("kind", ["itt", "iot", "explicit"])
 def test_no_parameters_lead_outside(kind: str, choice: str, value: float) -> None:
-    network: dict[str, Any] = dict(kind=kind, choice=choice, latent=2, state_hidden=(3,), action_hidden=(3,), hidden=(3, 3))
+    network: dict[str, Any] = dict(
+        kind=kind, choice=choice, latent=2, state_hidden=(3,), action_hidden=(3,), hidden=(3, 3)
+    )
     kernels = ("dot", "softmax") if kind == "itt" else ("dot",)
     for kernel, count in itertools.product(kernels, (2, 5, TILE + 44)):
         actor = started(value, DiscreteActions(count), CandidatesConfig(), kernel=kernel, **network)

@@ -65,7 +65,9 @@ def test_brute_force_approaches_it_as_candidates_grow() -> None:
     gaps = []
     for count in (10, 1000, 30_000):
         offered = draw(space, count, 0)
-        scores = [policy.scores(theta, o, np.concatenate([offered, [a]])) for o, a in zip(observations, best, strict=True)]
+        scores = [
+            policy.scores(theta, o, np.concatenate([offered, [a]])) for o, a in zip(observations, best, strict=True)
+        ]
         spread = [(s[-1] - s[:-1].max()) / (s[-1] - s[:-1].mean()) for s in scores]
         assert min(spread) >= -1e-6  # no candidate beats the corner
         gaps.append(np.mean(spread))

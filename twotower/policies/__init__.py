@@ -3,12 +3,13 @@
 from twotower.actions.base import ActionSpace, BoxActions
 from twotower.config import CandidatesConfig, PolicyConfig
 from twotower.errors import UserError
-from twotower.policies.base import Policy
+from twotower.policies.actor import can_bound
+from twotower.policies.base import ImplicitPolicy, Policy
 from twotower.policies.explicit import Explicit
 from twotower.policies.one_tower import OneTower
 from twotower.policies.two_tower import TwoTower
-from twotower.search import METHODS
 
+SEARCHES = ("auto", "brute_force", "bounded", "corner")
 KINDS: dict[str, type[Policy]] = {"itt": TwoTower, "iot": OneTower, "explicit": Explicit}
 
 
@@ -17,8 +18,8 @@ def make_policy(
 ) -> Policy:
     """The policy a configuration names, after checking that its choices fit together and the action space."""
     boxed = isinstance(actions, BoxActions)
-    if config.search not in METHODS:
-        raise UserError(f"--policy.search must be one of {', '.join(METHODS)}, not {config.search!r}.")
+    if config.search not in SEARCHES:
+        raise UserError(f"--policy.search must be one of {', '.join(SEARCHES)}, not {config.search!r}.")
     if config.search == "corner" and not (
         config.kind == "itt" and boxed and not config.action_hidden and config.choice == "argmax"
     ):
@@ -30,4 +31,11 @@ def make_policy(
         raise UserError(
             "--policy.refinements needs a box of actions, --candidates.refresh step and --policy.choice argmax."
         )
-    return KINDS[config.kind](config, candidates, observation_size, actions)
+    policy = KINDS[config.kind](config, candidates, observation_size, actions)
+    if config.search == "bounded" and not (isinstance(policy, ImplicitPolicy) and can_bound(policy)):
+        raise UserError(
+            "--policy.search bounded is branch and bound for ITT policies with argmax choice, at most one hidden "
+            "layer of ReLUs in the action tower, and candidates of a box kept for an iteration or fixed "
+            "(--candidates.refresh iteration); use --policy.search auto here."
+        )
+    return policy

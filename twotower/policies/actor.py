@@ -8,11 +8,12 @@ import numpy as np
 from twotower.actions import box
 from twotower.actions.base import BoxActions, DiscreteActions
 from twotower.actions.refresh import Lifetime, lifetime
-from twotower.kernels import implicit, layers
+from twotower.kernels import bounded, implicit, layers
 from twotower.kernels.layout import TILE, aligned_zeros, padded
 from twotower.policies.base import ImplicitPolicy, Policy
 from twotower.policies.explicit import Explicit
 from twotower.policies.one_tower import OneTower
+from twotower.search.bounding_tree import build_tree, levels_for
 
 ACTIVATIONS = {"linear": layers.LINEAR, "relu": layers.RELU, "tanh": layers.TANH}
 
@@ -169,6 +170,52 @@ class KeptActor(ImplicitActor):
         )  # fmt: skip
 
 
+@final
+class BoundedActor(ImplicitActor):
+    """Exact search by branch and bound over the one set that all rollouts of an iteration share."""
+
+    def begin(self, shared_key: int, shared_theta: np.ndarray | None) -> None:
+        """Draw the shared set and build its tree, which no parameter changes."""
+        tiles = np.zeros((padded(self._count) // TILE, self.low.size, TILE), np.float32)
+        implicit.draw_set(np.uint64(shared_key), self._table, self.low, self.span, self._count, tiles)
+        self._tree = build_tree(tiles.transpose(0, 2, 1).reshape(-1, self.low.size)[: self._count])
+        leaves = self._tree.leaf_boxes.shape[2]
+        self._winners = np.full((len(self.keys), bounded.REMEMBERED), -1, np.int64)
+        self._bounded_scratch = (
+            aligned_zeros((2, self.low.size, leaves)),
+            aligned_zeros((self.low.size + 3, leaves)),
+            aligned_zeros((leaves,)),
+            np.zeros((2, leaves), np.int64),
+        )
+
+    def start(self, slot: int, theta: np.ndarray, key: int) -> None:
+        super().start(slot, theta, key)
+        self._winners[slot] = -1
+
+    def _act(self, slots: np.ndarray, observations: np.ndarray, chosen: np.ndarray, actions: np.ndarray) -> None:
+        bounded.choose_bounded(
+            slots, observations, self.parameters, *self._sizes, self._activation, *self._tree, self._winners,
+            self._scratch, self._bounded_scratch, chosen, actions,
+        )  # fmt: skip
+
+
+def can_bound(policy: ImplicitPolicy) -> bool:
+    """Whether branch and bound applies: a shared set in a box, scored by at most one hidden layer of ReLUs."""
+    config = policy.config
+    return (
+        config.kind == "itt"
+        and config.choice == "argmax"
+        and isinstance(policy.actions, BoxActions)
+        and lifetime(policy.candidates, policy.actions) is Lifetime.SHARED
+        and (not config.action_hidden or (len(config.action_hidden) == 1 and config.activation == "relu"))
+    )
+
+
+def pays(policy: ImplicitPolicy) -> bool:
+    """Whether bounds are likely to rule out more than they cost: only if the tree splits every dimension."""
+    return policy.candidates.count >= 2048 and levels_for(policy.candidates.count) >= 1.5 * policy.action_size
+
+
 def make_actor(policy: Policy, num_slots: int) -> Actor:
     """The compiled side of a policy, for a number of slots."""
     if isinstance(policy, Explicit):
@@ -176,6 +223,8 @@ def make_actor(policy: Policy, num_slots: int) -> Actor:
     assert isinstance(policy, ImplicitPolicy)
     if policy.config.search == "corner":
         return CornerActor(policy, num_slots)
+    if policy.config.search == "bounded" or (policy.config.search == "auto" and can_bound(policy) and pays(policy)):
+        return BoundedActor(policy, num_slots)
     if lifetime(policy.candidates, policy.actions) is Lifetime.STEP:
         return FreshActor(policy, num_slots)
     return KeptActor(policy, num_slots)

@@ -36,7 +36,9 @@ def build(config: TrainConfig) -> Experiment:
     spec = inspect(config.env, config.env_id or config.task, recipes.names())
     policy = make_policy(config.policy, config.candidates, spec.observation_size, spec.actions)
     if config.strategy.common_random_numbers and config.strategy.estimator != "antithetic":
-        raise UserError("--strategy.common-random-numbers pairs the signs of a direction: use --strategy.estimator antithetic.")
+        raise UserError(
+            "--strategy.common-random-numbers pairs the signs of a direction: use --strategy.estimator antithetic."
+        )
     strategy = STRATEGIES[config.strategy.estimator](
         policy.num_params, config.strategy, state_params=policy.state_params, seed=config.seed
     )

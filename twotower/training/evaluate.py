@@ -26,7 +26,9 @@ def evaluate_policy(policy: PolicyFile, episodes: int) -> Evaluation:
         worker.close()
     if not np.isfinite(returns).all():
         member = int(np.flatnonzero(~np.isfinite(returns))[0])
-        raise UserError(f"{spec.env_id} returned {returns[member]} in evaluation episode {member} (seed {config.seed}).")
+        raise UserError(
+            f"{spec.env_id} returned {returns[member]} in evaluation episode {member} (seed {config.seed})."
+        )
     return Evaluation(tuple(returns.tolist()), config.seed)
 
 

@@ -39,7 +39,9 @@ class Trainer:
         if folder.checkpoint.exists():
             self.checkpoint = Checkpoint.load(folder.checkpoint)
             if self.checkpoint.theta.shape != (strategy.num_params,):
-                raise UserError(f"{folder.checkpoint} has {self.checkpoint.theta.size} parameters, not {strategy.num_params}.")
+                raise UserError(
+                    f"{folder.checkpoint} has {self.checkpoint.theta.size} parameters, not {strategy.num_params}."
+                )
         else:
             theta = strategy.theta
             self.checkpoint = Checkpoint(theta, 0, np.zeros(self.num_slots, np.int64), 0, -np.inf, theta, 0.0, 0)
