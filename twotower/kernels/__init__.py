@@ -2,9 +2,10 @@
 
 import contextlib
 from pathlib import Path
+from typing import Any
 
 import llvmlite.binding
-import numba
+from numba.core import config
 
 
 def _drop_stale(folder: Path) -> None:
@@ -24,9 +25,10 @@ def _prefer_wide_vectors() -> None:
 
     No kernel's result depends on the width: sums run in an order that the source fixes.
     """
-    if numba.config.CPU_NAME is None and numba.config.CPU_FEATURES is None:  # pyright: ignore[reportAttributeAccessIssue]
-        numba.config.CPU_NAME = llvmlite.binding.get_host_cpu_name()
-        numba.config.CPU_FEATURES = f"{llvmlite.binding.get_host_cpu_features().flatten()},-prefer-256-bit"
+    settings: Any = config  # filled in when Numba starts, so no type checker knows its names
+    if settings.CPU_NAME is None and settings.CPU_FEATURES is None:
+        settings.CPU_NAME = llvmlite.binding.get_host_cpu_name()
+        settings.CPU_FEATURES = f"{llvmlite.binding.get_host_cpu_features().flatten()},-prefer-256-bit"
 
 
 _drop_stale(Path(__file__).parent)

@@ -1,18 +1,22 @@
 """Counter-based random numbers in the kernel: a draw is a hash of (key, counter), so any one can be redrawn alone."""
 
+from typing import Any
+
 import numpy as np
 from llvmlite import ir
 from numba import njit, types, uint32, uint64
-from numba.extending import intrinsic
+from numba.extending import intrinsic as numba_intrinsic
 
 from twotower.kernels.layout import TILE
+
+intrinsic: Any = numba_intrinsic  # its functions lose their first parameter, which type checkers cannot see
 
 _SPREAD = np.uint32(0x9E3779B9)
 _FIRST, _SECOND = np.uint32(0x21F0AAAD), np.uint32(0x735A2D97)
 _8, _15, _16, _LOW_HALF = np.uint32(8), np.uint32(15), np.uint32(16), np.uint32(0xFFFF)
 
 
-def _uint32_operation(name):
+def _uint32_operation(name: str) -> Any:
     """An operation on 32-bit words: Numba would widen it to 64 bits and halve the vector width."""
 
     @intrinsic

@@ -43,6 +43,7 @@ class Actor(ABC):
 
     def begin(self, shared_key: int, shared_theta: np.ndarray | None) -> None:
         """Make ready for an iteration; `shared_theta` is θ where no member perturbs the action tower."""
+        return None
 
     def start(self, slot: int, theta: np.ndarray, key: int) -> None:
         """Put a member into a slot for one rollout."""

@@ -38,5 +38,5 @@ def _check_spaces(policy: PolicyFile, found: EnvSpec) -> None:
     if (found.observation_size, found.actions) != (spec.observation_size, spec.actions):
         raise UserError(
             f"The policy was trained for observations of size {spec.observation_size} and {spec.actions}, but "
-            f"{found.env_id} here has {found.observation_size} and {found.actions}: use the version it was trained with."
+            f"{found.env_id} here has {found.observation_size} and {found.actions}: use the version it trained with."
         )

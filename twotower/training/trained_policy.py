@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, final
+from typing import final
 
 import numpy as np
 
@@ -59,7 +59,7 @@ class TrainedPolicy:
         """Fresh episodes in the task the policy was trained for; the same returns wherever it is loaded."""
         return evaluate_policy(self.file, episodes)
 
-    def _act(self, observation: np.ndarray, episode: int, step: int) -> np.ndarray:
+    def _act(self, observation: np.ndarray, episode: np.integer, step: np.integer) -> np.ndarray:
         actor, spec = self._actor, self.file.spec
         if episode != self._started:
             key = rollout_key(self.file.config.seed, Domain.EVALUATION, 0, int(episode))
@@ -82,7 +82,7 @@ class TrainedPolicy:
             batched = flat.size != size or (flat.ndim > 1 and flat.shape == (1, size))
             flat = flat.reshape(len(flat) if batched and flat.ndim > 1 else 1, -1)
         if flat.shape[1] != size:
-            raise UserError(f"The policy takes observations of size {size}, not an array of {np.shape(observation)}.")
+            raise UserError(f"The policy takes observations of size {size}, not {flat.shape[1]} numbers.")
         return np.ascontiguousarray(flat), batched
 
 
