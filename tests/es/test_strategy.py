@@ -83,11 +83,11 @@ def test_policies_without_an_action_tower_are_never_lazy() -> None:
 @pytest.mark.parametrize("directions", ["orthogonal", "structured", "independent"])
 def test_ask_and_tell_climb_a_sphere(name: str, directions: Any) -> None:
     peak = np.array([1.0, -2.0, 0.5, 3.0, -1.0])
-    strategy = STRATEGIES[name](5, sigma=0.1, step_size=0.2, directions=directions, theta=np.zeros(5))
+    strategy = STRATEGIES[name](5, sigma=0.01, step_size=0.2, directions=directions, theta=np.zeros(5))
     for _ in range(60):
         strategy.tell(-np.square(strategy.ask() - peak).sum(axis=1))
     assert np.linalg.norm(strategy.theta - peak) < 0.3
-    rough = STRATEGIES[name](5, sigma=0.1, step_size=0.2, directions=directions, theta=np.zeros(5))
+    rough = STRATEGIES[name](5, sigma=0.01, step_size=0.2, directions=directions, theta=np.zeros(5))
     rough.tell(np.square(rough.ask() - peak).sum(axis=1))
     assert np.linalg.norm(rough.theta - peak) > np.linalg.norm(peak)  # it goes up, not down
 
