@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from twotower.errors import UserError
-from twotower.runs import Checkpoint, sealed_file
+from twotower.files import sealed_file
+from twotower.runs import Checkpoint
 
 CHECKPOINT = Checkpoint(
     theta=np.array([1 / 3, -0.0, 5e-324]),

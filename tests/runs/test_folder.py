@@ -14,8 +14,8 @@ import pytest
 from twotower.config import TrainConfig
 from twotower.envs.base import DiscreteActions, EnvSpec
 from twotower.errors import UserError
+from twotower.files.atomic import _ASIDE
 from twotower.runs import PolicyFile, RunFolder, load_policy_source
-from twotower.runs.atomic import _ASIDE
 
 CONFIG = TrainConfig("swimmer", seed=3)
 

@@ -17,7 +17,8 @@ from twotower import recipes
 from twotower.config import EnvConfig
 from twotower.envs.base import BoxActions, DiscreteActions, EnvSpec
 from twotower.errors import UserError
-from twotower.runs import Evaluation, PolicyFile, sealed_file
+from twotower.files import sealed_file
+from twotower.runs import Evaluation, PolicyFile
 
 BOX = EnvSpec("Swimmer-v4", "envpool", 8, BoxActions((-1.0, -2.5), (1.0, 0.1)), 1000)
 DISCRETE = EnvSpec("CartPole-v1", "gymnasium", 4, DiscreteActions(2), None)

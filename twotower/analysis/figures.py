@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from twotower.errors import UserError
-from twotower.runs.atomic import write_atomically
+from twotower.files.atomic import write_atomically
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

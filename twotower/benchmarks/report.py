@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from twotower.errors import UserError
-from twotower.runs.atomic import reason, write_atomically
+from twotower.files.atomic import reason, write_atomically
 
 HEADINGS = ("task", "train", "limit", "ratio", "ceiling", "to ceiling", "memory")
 EXPLANATION = """\

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from twotower.errors import UserError
-from twotower.runs import sealed_file
+from twotower.files import sealed_file
 
 
 class Checkpoint(NamedTuple):

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from twotower.config import TrainConfig, from_dict, to_dict
 from twotower.errors import UserError
-from twotower.runs.atomic import reason, remove_leftovers, write_atomically
+from twotower.files.atomic import reason, remove_leftovers, write_atomically
 from twotower.runs.policy_file import PolicyFile
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from twotower.errors import UserError
-from twotower.runs.atomic import reason
+from twotower.files.atomic import reason
 
 
 class MetricsLog:

@@ -12,7 +12,7 @@ import numpy as np
 from twotower.config import TrainConfig, from_dict, to_dict
 from twotower.envs.base import BoxActions, DiscreteActions, EnvSpec
 from twotower.errors import UserError
-from twotower.runs import sealed_file
+from twotower.files import sealed_file
 from twotower.runs.versions import versions
 
 

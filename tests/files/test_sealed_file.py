@@ -17,9 +17,15 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from twotower.errors import UserError
-from twotower.runs import atomic, sealed_file
+from twotower.files import atomic, sealed_file
 
-TENSORS = {"theta": np.arange(5.0), "scalar": np.asarray(7), "empty": np.empty((0, 3))}
+TENSORS = {
+    "floats": np.arange(3, dtype=np.float32),
+    "theta": np.arange(5.0),
+    "scalar": np.asarray(7),
+    "empty": np.empty((0, 3)),
+    "whole": np.arange(3, dtype=np.int32),
+}
 TEXT = json.dumps({"name": "π\ud800", "nested": {"a": [1, None]}})
 fuzz = settings(
     max_examples=300, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.function_scoped_fixture]
@@ -227,7 +233,7 @@ WRITER = """
 import sys
 from pathlib import Path
 import numpy as np
-from twotower.runs import sealed_file
+from twotower.files import sealed_file
 path = Path(sys.argv[1])
 for k in range(10**9):
     sealed_file.save(path, "policy", {"theta": np.full(200_000, float(k))}, str(k))

@@ -12,18 +12,18 @@ from typing import Any, NamedTuple, NoReturn
 import numpy as np
 
 from twotower.errors import UserError
-from twotower.runs.atomic import reason, write_atomically
+from twotower.files.atomic import reason, write_atomically
 
 FORMAT_VERSION = 1
 MAX_HEADER = 2**26
-DTYPES = {"F64": np.dtype("<f8"), "I64": np.dtype("<i8")}
+DTYPES = {name: np.dtype(kind) for name, kind in {"F64": "<f8", "I64": "<i8", "F32": "<f4", "I32": "<i4"}.items()}
 _UNSEALED = "0" * 64
 
 
 class Contents(NamedTuple):
     """What a sealed file holds."""
 
-    tensors: dict[str, np.ndarray]  # float64 or int64, little-endian
+    tensors: dict[str, np.ndarray]  # of one of DTYPES, perhaps not aligned in memory
     text: str
 
 
@@ -119,10 +119,11 @@ def _tensors(header: dict[str, Any], body: bytes, path: Path, kind: str) -> dict
             case {"dtype": str(dtype), "shape": list(shape), "data_offsets": [start, stop]} if dtype in DTYPES:
                 sizes_fit = all(type(size) is int and 0 <= size <= len(body) for size in shape) and len(shape) < 8
                 count = math.prod(shape) if sizes_fit else -1
-                if count < 0 or start != end or stop != end + count * 8 or stop > len(body):
+                size = count * DTYPES[dtype].itemsize
+                if count < 0 or start != end or stop != end + size or stop > len(body):
                     _refuse(path, kind)
                 tensors[name] = np.frombuffer(body, DTYPES[dtype], count, end).reshape(shape)
-                end += count * 8
+                end += size
             case _:
                 _refuse(path, kind)
     if end != len(body):
@@ -131,4 +132,4 @@ def _tensors(header: dict[str, Any], body: bytes, path: Path, kind: str) -> dict
 
 
 def _refuse(path: Path, kind: str) -> NoReturn:
-    raise UserError(f"{path} is not a twotower {kind} file, or is damaged: use another copy or train again.")
+    raise UserError(f"{path} is not a twotower {kind} file, or is damaged: use another copy or make it again.")
