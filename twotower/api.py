@@ -59,7 +59,10 @@ def train(task: str | TrainConfig, *, progress: bool = True, **options: Any) -> 
 
 def resume(path: str | Path, *, progress: bool = True, **options: Any) -> Run:
     """Go on from a run's last checkpoint, with the bits it would have had; a larger budget extends it."""
-    allowed = ("iterations", "steps", "workers", "executor", "plain", "evaluation_episodes", "checkpoint_seconds")
+    allowed = (
+        "iterations", "steps", "workers", "executor", "worker_timeout", "plain", "evaluation_episodes",
+        "checkpoint_seconds",
+    )  # fmt: skip
     for name in options:
         if name not in allowed:
             raise UserError(f"resume cannot change {name!r}: it would be another run{nearest(name, allowed)}.")

@@ -38,6 +38,8 @@ class ResumeOptions:
     """A new budget of environment steps."""
     workers: int | None = None
     """Worker processes; the result does not depend on them."""
+    worker_timeout: float | None = None
+    """A worker that makes no step for this many seconds counts as dead."""
     plain: bool | None = None
     """Plain lines instead of the live view."""
 

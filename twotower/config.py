@@ -123,6 +123,8 @@ class TrainConfig:
     """Worker processes; None takes one a core. The result does not depend on it."""
     executor: Literal["processes", "serial"] = "processes"
     """Where workers live: processes of their own, or inside this one."""
+    worker_timeout: float = 300.0
+    """A worker that makes no step for this many seconds counts as dead, and another does its work again."""
     run_dir: str | None = None
     """Folder of the run; None makes runs/TASK-DATE."""
     evaluation_episodes: int = 20
@@ -185,6 +187,8 @@ def check(config: TrainConfig) -> None:
         raise UserError(f"--policy.refinements must be 0 or more, not {policy.refinements}.")
     if not config.checkpoint_seconds >= 0:
         raise UserError(f"--checkpoint-seconds must be 0 or more, not {config.checkpoint_seconds}.")
+    if not 0 < config.worker_timeout <= 1e6:
+        raise UserError(f"--worker-timeout must be positive and at most 1e6 seconds, not {config.worker_timeout}.")
     if candidates.count > 2**24:
         raise UserError(f"--candidates.count must be at most 2^24, not {candidates.count}.")
     env_kwargs(env)

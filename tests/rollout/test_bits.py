@@ -147,6 +147,27 @@ def test_processes_do_not_change_a_bit(case: str, workers: int) -> None:
     assert again == digest and same(seen, others)
 
 
+@pytest.mark.parametrize("case", ["hopper", "lunarlander"])
+def test_a_killed_workers_slots_come_back_where_they_stood(case: str) -> None:
+    needs(case)
+
+    def make(*arguments: Any) -> Executor:
+        executor = make_executor(*arguments)
+        evaluate = executor.evaluate
+
+        def killing(job: Job) -> Returns:
+            if job.iteration == 2:
+                executor.workers[1].process.kill()  # pyright: ignore[reportAttributeAccessIssue]
+            return evaluate(job)
+
+        executor.evaluate = killing
+        return executor
+
+    digest, seen = run(CASES[case])
+    again, others = run(dataclasses.replace(CASES[case], executor="processes"), 2, make)
+    assert again == digest and same(seen, others)
+
+
 def test_more_workers_than_slots_are_not_started() -> None:
     needs("hopper")
     config = dataclasses.replace(CASES["hopper"], env=EnvConfig(slots=2, max_episode_steps=15))

@@ -1,11 +1,15 @@
 """The program of a worker process: answer the coordinator's calls until it hangs up."""
 
 import ctypes
+import mmap
 import signal
 import sys
 from multiprocessing.connection import Connection
 
+import numpy as np
+
 from twotower.errors import UserError
+from twotower.rollout.base import timed
 
 PARENT_DEATH_SIGNAL = 1  # prctl's PR_SET_PDEATHSIG
 
@@ -17,16 +21,19 @@ def main() -> None:
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(PARENT_DEATH_SIGNAL, signal.SIGKILL)
     connection = Connection(int(sys.argv[1]))
+    pulse = np.frombuffer(mmap.mmap(int(sys.argv[2]), 8), np.int64)
     try:
-        worker_class, *setup = connection.recv()
+        setup, share, shares = connection.recv()
         worker = None
         while True:
             method, arguments = connection.recv()
             try:
-                worker = worker or worker_class(*setup)
-                answer = getattr(worker, method)(*arguments)
+                if worker is None:
+                    worker = setup.worker(share, shares)
+                    worker.pulse = pulse
+                answer = timed(worker, method, arguments)
             except UserError as error:
-                answer = error
+                answer = 0.0, error
             connection.send(answer)
     except (EOFError, OSError):
         return

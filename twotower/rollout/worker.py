@@ -41,6 +41,7 @@ class Worker:
         self.streams = streams
         self.policy = make_policy(config.policy, config.candidates, spec.observation_size, spec.actions)
         self.actor = make_actor(self.policy, len(slots))
+        self.pulse = np.zeros(1, np.int64)  # steps made, for whoever watches over this worker
         self._batches: dict[Domain, EnvBatch] = {}
 
     def batch(self, domain: Domain) -> EnvBatch:
@@ -87,13 +88,14 @@ class _Episodes:
         self.results = np.zeros((4, members))
 
     def run(self, batch: EnvBatch) -> Returns:
-        actor, discount = self.worker.actor, self.worker.config.strategy.discount
+        actor, discount, pulse = self.worker.actor, self.worker.config.strategy.discount, self.worker.pulse
         active = np.array([slot for slot, queue in enumerate(self.queues) if queue], np.int32)
         for slot in active:
             self._start(slot)
         starting = np.ones(active.size, bool)
         actions = actor.idle_actions(active.size)
         while active.size:
+            pulse[0] += 1
             try:
                 observations, rewards, dones = batch.advance(active, actions, starting, self.seeds[active])
             except EnvironmentFailure as failure:

@@ -63,7 +63,11 @@ class Trainer:
                 self._save(log)
             with make_executor(self.experiment.config, self.experiment.spec, self.num_members) as executor:
                 while not (self.finished or self.stop_requested):
-                    row = self.iterate(executor)
+                    try:
+                        row = self.iterate(executor)
+                    except UserError:
+                        self._save(log)  # what stops the run costs no iteration
+                        raise
                     log.append(row)
                     report(row)
                     if time.monotonic() - saved >= self.experiment.config.checkpoint_seconds:
@@ -99,10 +103,15 @@ class Trainer:
             seconds=now.seconds + seconds,
             metrics_bytes=now.metrics_bytes,
         )
+        account = executor.account
         phases = {
             "seconds_ask": asked - started,
             "seconds_rollouts": rolled_out - asked,
             "seconds_tell": seconds - (rolled_out - started),
+            "seconds_ship": account.seconds_ship,
+            "seconds_slowest_worker": max(account.seconds_workers),
+            "seconds_median_worker": float(np.median(account.seconds_workers)),
+            "workers_replaced": account.replaced,
         }
         return self._row(results, population, seconds) | diagnostics._asdict() | phases
 
