@@ -164,6 +164,8 @@ def best_in_leaves(weights, start, hidden, query, actions_in_order, indices, lea
                     candidate = group[t // leaf_size] * leaf_size + t % leaf_size
                     if value > best or indices[candidate] < first:
                         best, place, first = value, candidate, indices[candidate]
+    while first == indices.size and indices[place] != 0:  # no score is a number: brute force answers 0
+        place += 1
     return place
 
 
@@ -197,16 +199,23 @@ def known_score(weights, start, hidden, query, actions_in_order, winners, tiles)
 
 @njit(cache=True)
 def margin(weights, start, hidden, size, query, boxes):
-    """How much a score or a bound could be off by rounding, generously."""
+    """How much a score or a bound could be off by rounding, generously; infinite near the limits of float32."""
     largest = np.float32(0.0)
     for d in range(size):
         for k in range(boxes.shape[2]):
             largest = max(largest, abs(boxes[0, d, k]) + boxes[1, d, k])
-    total = np.float32(0.0)
-    for j in range(max(hidden, 1)):
-        for d in range(size):
-            total += abs(query[j] * weights[start + j * size + d]) if hidden > 0 else abs(query[d])
-    return MARGIN * largest * total
+    total, unit, factor = np.float32(0.0), np.float32(0.0), np.float32(0.0)
+    for j in range(hidden if hidden > 0 else size):
+        magnitude = np.float32(0.0)
+        for d in range(size if hidden > 0 else 1):
+            weight = abs(weights[start + j * size + d]) if hidden > 0 else np.float32(1.0)
+            magnitude += weight
+            total += abs(query[j]) * weight
+        unit, factor = max(unit, magnitude * largest), max(factor, abs(query[j]))
+    score = total * largest
+    # Beyond these, products round by more than a fraction of the result, or to zero or infinity.
+    usual = 1e-25 < total < 1e25 and unit < 1e25 and 1e-25 * max(factor, np.float32(1.0)) < score < 1e25
+    return MARGIN * score if usual else np.float32(np.inf)
 
 
 @njit(cache=True)
