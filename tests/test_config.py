@@ -14,11 +14,12 @@ from twotower.errors import UserError
 NAN, INF = float("nan"), float("inf")
 WHOLE = (
     "iterations steps workers evaluation_episodes candidates.count strategy.num_directions strategy.lazy env.slots "
+    "strategy.top_directions strategy.episodes_per_member "
     "env.max_episode_steps policy.latent"
 ).split()
 POSITIVE = (
     "strategy.sigma strategy.sigma_decay strategy.step_size strategy.step_decay policy.temperature "
-    "policy.refinement_radius policy.refinement_shrink"
+    "policy.refinement_radius policy.refinement_shrink strategy.max_speed"
 ).split()
 BAD: list[tuple[str, Any]] = [
     *((name, value) for name in WHOLE for value in (0, -3)),
@@ -26,7 +27,13 @@ BAD: list[tuple[str, Any]] = [
     *((name, value) for name in POSITIVE for value in (0.0, -1.0, NAN, INF)),
     *(("seed", value) for value in (-1, 2**63)),
     *(("strategy.discount", value) for value in (0.0, -0.5, 1.01, NAN)),
-    *(("strategy.lazy_decay", value) for value in (-0.1, NAN, INF)),
+    *(
+        (f"strategy.{name}", value)
+        for name in ("lazy_decay", "weight_decay", "initial_scale")
+        for value in (-0.1, NAN, INF)
+    ),
+    *((f"strategy.{name}", value) for name in ("momentum", "second_momentum") for value in (-0.1, 1.0, NAN)),
+    *(("strategy.survival_bonus", value) for value in (NAN, INF)),
     ("policy.refinements", -1),
     *(("checkpoint_seconds", value) for value in (-1.0, NAN)),
     ("candidates.count", 2**24 + 1),
@@ -56,6 +63,10 @@ def test_a_bad_value_is_refused_with_its_flag(name: str, value: Any) -> None:
         ("seed", 2**63 - 1),
         ("strategy.discount", 1.0),
         ("strategy.lazy_decay", 0.0),
+        ("strategy.weight_decay", 0.0),
+        ("strategy.initial_scale", 0.0),
+        ("strategy.momentum", 0.0),
+        ("strategy.survival_bonus", -1.0),
         ("checkpoint_seconds", INF),
         ("candidates.count", 2**24),
         ("env.kwargs", "{}"),

@@ -45,6 +45,8 @@ class PolicyConfig:
     """First refinement box's half-width, as a fraction of the action box's."""
     refinement_shrink: float = 0.5
     """How much the refinement box shrinks each round."""
+    normalise_observations: bool = False
+    """Shift and scale every observation by the mean and deviation of those seen in training."""
 
 
 @dataclass(frozen=True)
@@ -87,6 +89,28 @@ class StrategyConfig:
     """Both signs of a direction share the episode's start, candidates and sampling noise."""
     discount: float = 1.0
     """Discount of the return that trains; reported returns are never discounted."""
+    survival_bonus: float = 0.0
+    """A bonus that the task pays at every step, left out of the return that trains; reported returns keep it."""
+    episodes_per_member: int = 1
+    """Episodes whose mean is a member's return."""
+    shaping: Literal["none", "ranks"] = "none"
+    """What stands for a return: itself, or its rank among the members', spread evenly over [-1/2, 1/2]."""
+    top_directions: int | None = None
+    """Only this many directions count in a step, those of the best members; None counts all."""
+    scale_returns: bool = False
+    """Divide returns by the standard deviation of those that count."""
+    step_rule: Literal["sgd", "momentum", "adam", "clipup"] = "sgd"
+    """How a gradient becomes a step; clipup is momentum on normed gradients with a limited speed."""
+    momentum: float = 0.9
+    """Decay of the gradients' (Adam: also β₁) or steps' (ClipUp) running mean."""
+    second_momentum: float = 0.999
+    """Adam's β₂, the decay of the squared gradients' running mean."""
+    max_speed: float | None = None
+    """ClipUp's largest step; None takes twice the step size."""
+    weight_decay: float = 0.0
+    """Every step also shrinks the parameters it moves by η times this."""
+    initial_scale: float = 1.0
+    """Standard deviation of the initial parameters; 0 starts from zeros."""
 
 
 @dataclass(frozen=True)
@@ -157,6 +181,8 @@ def check(config: TrainConfig) -> None:
         ("candidates.count", candidates.count),
         ("strategy.num-directions", strategy.num_directions),
         ("strategy.lazy", strategy.lazy),
+        ("strategy.episodes-per-member", strategy.episodes_per_member),
+        ("strategy.top-directions", strategy.top_directions),
         ("env.slots", env.slots),
         ("env.max-episode-steps", env.max_episode_steps),
         ("policy.latent", policy.latent),
@@ -171,18 +197,32 @@ def check(config: TrainConfig) -> None:
         ("strategy.sigma-decay", strategy.sigma_decay),
         ("strategy.step-size", strategy.step_size),
         ("strategy.step-decay", strategy.step_decay),
+        ("strategy.max-speed", strategy.max_speed),
         ("policy.temperature", policy.temperature),
         ("policy.refinement-radius", policy.refinement_radius),
         ("policy.refinement-shrink", policy.refinement_shrink),
     ):
-        if not (math.isfinite(value) and value > 0):
+        if value is not None and not (math.isfinite(value) and value > 0):
             raise UserError(f"--{name} must be a positive number, not {value}.")
     if not 0 <= config.seed <= MAX_SEED:
         raise UserError(f"--seed must be between 0 and 2^63 - 1, not {config.seed}.")
     if not 0 < strategy.discount <= 1:
         raise UserError(f"--strategy.discount must be in (0, 1], not {strategy.discount}.")
-    if not (math.isfinite(strategy.lazy_decay) and strategy.lazy_decay >= 0):
-        raise UserError(f"--strategy.lazy-decay must be 0 or more, not {strategy.lazy_decay}.")
+    for name, value in (
+        ("strategy.lazy-decay", strategy.lazy_decay),
+        ("strategy.weight-decay", strategy.weight_decay),
+        ("strategy.initial-scale", strategy.initial_scale),
+    ):
+        if not (math.isfinite(value) and value >= 0):
+            raise UserError(f"--{name} must be 0 or more, not {value}.")
+    for name, value in (
+        ("strategy.momentum", strategy.momentum),
+        ("strategy.second-momentum", strategy.second_momentum),
+    ):
+        if not 0 <= value < 1:
+            raise UserError(f"--{name} must be in [0, 1), not {value}.")
+    if not math.isfinite(strategy.survival_bonus):
+        raise UserError(f"--strategy.survival-bonus must be a finite number, not {strategy.survival_bonus}.")
     if policy.refinements < 0:
         raise UserError(f"--policy.refinements must be 0 or more, not {policy.refinements}.")
     if not config.checkpoint_seconds >= 0:

@@ -17,7 +17,15 @@ def built(draw: st.DrawFn) -> Strategy:
     num_params = draw(st.integers(1, 12))
     directions: Any = draw(st.sampled_from(sorted(DIRECTIONS)))
     num_directions = draw(st.none() | st.integers(1, 30))
-    config = StrategyConfig(directions=directions, num_directions=num_directions, lazy=draw(st.integers(1, 3)))
+    shaping: Any = draw(st.sampled_from(["none", "ranks"]))
+    config = StrategyConfig(
+        directions=directions,
+        num_directions=num_directions,
+        lazy=draw(st.integers(1, 3)),
+        shaping=shaping,
+        scale_returns=draw(st.booleans()),
+        top_directions=draw(st.none() | st.integers(1, 30)),
+    )
     estimator = STRATEGIES[draw(st.sampled_from(sorted(STRATEGIES)))]
     state_params = draw(st.integers(1, num_params))
     return estimator(num_params, config, state_params=state_params, seed=draw(st.integers(0, 2**63 - 1)))

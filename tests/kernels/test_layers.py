@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from twotower.kernels import layers
-from twotower.kernels.account import account
+from twotower.kernels.account import account, observe
 from twotower.kernels.layout import LANES, TILE, padded
 from twotower.randomness import generator
 from twotower.towers import activate
@@ -64,11 +64,11 @@ def test_account_sums_what_playing_slots_earn() -> None:
     low, span = np.float32([-2, 0, 5]), np.float32([4, 1, 0])  # the third dimension has no width
     actions = np.array([[2, 1, 5], [0, 0.5, 5], [-2, 0.5, 5]])
     none, some, two = np.zeros(3, bool), np.array([False, True, False]), np.array([True, True, False])
-    assert not account(slots, np.array([1.0, 2, 3]), none, none, actions, 0.5, low, span, *sums)
-    assert account(slots, np.array([1.0, 2, 3]), some, none, actions, 0.5, low, span, *sums)  # one is done
-    assert account(slots, np.array([9.0, 9, 3]), none, two, actions, 0.5, low, span, *sums)  # two start
+    assert not account(slots, np.array([1.0, 2, 3]), none, none, actions, 0.5, 0.25, low, span, *sums)
+    assert account(slots, np.array([1.0, 2, 3]), some, none, actions, 0.5, 0.25, low, span, *sums)  # one is done
+    assert account(slots, np.array([9.0, 9, 3]), none, two, actions, 0.5, 0.25, low, span, *sums)  # two start
     assert totals.tolist() == [2, 0, 4, 9]
-    assert discounted.tolist() == [1.5, 0, 3, 5.25]
+    assert discounted.tolist() == [1.5 - 0.375, 0, 3 - 0.375, 5.25 - 0.4375]  # without a bonus of 1/4 a step
     assert weights.tolist() == [0.25, 1, 0.25, 0.125]
     assert lengths.tolist() == [2, 0, 2, 3]
     np.testing.assert_allclose(saturations, [4 / 3, 0, 0, 1])
@@ -78,7 +78,17 @@ def test_account_takes_the_indices_of_a_discrete_space() -> None:
     slots, empty, sums = np.zeros(1, np.int32), np.zeros(0, np.float32), [np.zeros(1) for _ in range(3)]
     weights, lengths = np.ones(1), np.zeros(1, np.int64)
     account(
-        slots, np.ones(1), np.zeros(1, bool), np.zeros(1, bool), np.zeros((1, 1), np.int64), 1.0, empty, empty,
+        slots, np.ones(1), np.zeros(1, bool), np.zeros(1, bool), np.zeros((1, 1), np.int64), 1.0, 0.0, empty, empty,
         sums[0], sums[1], weights, lengths, sums[2],
     )  # fmt: skip
     assert (sums[0][0], lengths[0], sums[2][0]) == (1, 1, 0)
+
+
+def test_observe_normalises_and_sums_what_acting_slots_see() -> None:
+    slots, mean, scale = np.array([0, 2], np.int32), np.array([1.0, -1.0]), np.array([2.0, 0.5])
+    sums, squares, normalised = np.zeros((3, 2)), np.zeros((3, 2)), np.zeros((2, 2))
+    for _ in range(2):
+        observe(slots, np.array([[1.0, 1.0], [4.0, -1.0]]), mean, scale, sums, squares, normalised)
+    assert normalised.tolist() == [[0, 1], [6, 0]]
+    assert sums.tolist() == [[0, 4], [0, 0], [6, 0]]
+    assert squares.tolist() == [[0, 8], [0, 0], [18, 0]]

@@ -18,6 +18,10 @@ CHECKPOINT = Checkpoint(
     best_theta=np.array([1.0, 2.0, 3.0]),
     seconds=0.1,
     metrics_bytes=99,
+    memory=np.array([[0.1, -0.0, 1e300], [1.0, 2.0, 3.0]]),
+    observations=2**40,
+    observation_mean=np.array([1 / 3, 7.0]),
+    observation_squares=np.array([0.0, 5e-324]),
 )
 
 
@@ -38,6 +42,13 @@ def test_round_trip_is_exact(path: Path) -> None:
             assert type(found) is type(value) and found == value
 
 
+def test_a_run_without_memory_or_normaliser_has_empty_ones(path: Path) -> None:
+    empty = {"memory": np.zeros((0, 3)), "observation_mean": np.zeros(0), "observation_squares": np.zeros(0)}
+    CHECKPOINT._replace(observations=0, **empty).save(path)
+    loaded = Checkpoint.load(path)
+    assert loaded.memory.shape == (0, 3) and loaded.moments.mean.shape == (0,) and loaded.moments.seen == 0
+
+
 def test_python_and_numpy_numbers_of_any_kind_are_stored_as_the_field_says(path: Path) -> None:
     CHECKPOINT._replace(best=3, seconds=0, iteration=np.int32(4), episodes=np.zeros(2, np.int32)).save(path)  # pyright: ignore[reportArgumentType]
     loaded = Checkpoint.load(path)
@@ -54,6 +65,12 @@ BAD = [
     {"iteration": -1},
     {"episodes": np.array([1, -1])},
     {"theta": np.empty(0), "best_theta": np.empty(0)},
+    {"memory": np.full((1, 3), np.nan)},
+    {"observations": -1},
+    {"observation_mean": np.array([np.inf, 0.0])},
+    {"observation_mean": np.zeros(3)},
+    {"observation_squares": np.array([-1.0, 0.0])},
+    {"observation_squares": np.array([np.nan, 0.0])},
 ]
 
 

@@ -17,6 +17,7 @@ from twotower import recipes
 from twotower.config import EnvConfig
 from twotower.envs.base import BoxActions, DiscreteActions, EnvSpec
 from twotower.errors import UserError
+from twotower.es import Normaliser
 from twotower.files import sealed_file
 from twotower.runs import Evaluation, PolicyFile
 
@@ -63,13 +64,49 @@ def test_parameters_must_be_a_finite_float64_vector(path: Path) -> None:
         ({"theta": np.ones(2, dtype=np.int64)}, "float64 vector"),
         ({"theta": np.empty(0)}, "float64 vector"),
         ({}, "float64 vector"),
-        ({"theta": np.ones(2), "more": np.ones(2)}, "float64 vector"),
+        ({"theta": np.ones(2), "more": np.ones(2)}, "must be theta and, only where"),
     ):
         sealed_file.save(path, "policy", tensors, text)
         with pytest.raises(UserError, match=words):
             PolicyFile.load(path)
     with pytest.raises(UserError, match="not written"):
         dataclasses.replace(POLICY, theta=np.array([np.nan])).save(path)
+
+
+NORMALISER = Normaliser(np.arange(8.0), np.full(8, 0.5))
+
+
+def normalising() -> PolicyFile:
+    policy = dataclasses.replace(CONFIG.policy, normalise_observations=True)
+    return dataclasses.replace(
+        POLICY, config=dataclasses.replace(CONFIG, policy=policy), normaliser=Normaliser(*NORMALISER)
+    )
+
+
+def test_a_normaliser_comes_back(path: Path) -> None:
+    normalising().save(path)
+    loaded = PolicyFile.load(path).normaliser
+    assert loaded is not None and loaded.mean.tobytes() == NORMALISER.mean.tobytes()
+    assert loaded.scale.tobytes() == NORMALISER.scale.tobytes()
+
+
+@pytest.mark.parametrize(
+    ("mean", "scale", "words"),
+    [
+        (np.zeros(7), np.ones(8), "8 finite numbers"),
+        (np.zeros(8), np.full(8, np.nan), "8 finite numbers"),
+        (np.zeros(8, np.int64), np.ones(8), "8 finite numbers"),
+        (None, np.ones(8), "must be theta and, only where"),
+        (None, None, "must be theta and, only where"),
+    ],
+)
+def test_a_normaliser_must_be_whole(path: Path, mean: Any, scale: Any, words: str) -> None:
+    normalising().save(path)
+    text = sealed_file.load(path, "policy").text
+    tensors = {"theta": POLICY.theta, "observation_mean": mean, "observation_scale": scale}
+    sealed_file.save(path, "policy", {name: part for name, part in tensors.items() if part is not None}, text)
+    with pytest.raises(UserError, match=words):
+        PolicyFile.load(path)
 
 
 def facts(path: Path) -> dict[str, Any]:

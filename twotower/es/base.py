@@ -1,7 +1,6 @@
 """What every evolution strategy shares: a population to evaluate, and a gradient step from its returns."""
 
 import dataclasses
-import math
 from abc import ABC, abstractmethod
 from typing import Literal, NamedTuple, TypedDict, Unpack
 
@@ -12,7 +11,11 @@ from twotower.config import StrategyConfig, TrainConfig, from_dict, nearest
 from twotower.errors import UserError
 from twotower.es.directions import DIRECTIONS, Directions
 from twotower.es.schedule import direction_count, moves_action_tower, sigma_at, step_size_at
+from twotower.es.shaping import shape_returns
+from twotower.es.step_rules import STEP_RULES, norm
 from twotower.randomness import Domain, generator
+
+NO_MEMORY = np.zeros((0, 0))
 
 
 class StrategyState(NamedTuple):
@@ -20,6 +23,7 @@ class StrategyState(NamedTuple):
 
     theta: np.ndarray  # (D,) float64
     iteration: int
+    memory: np.ndarray = NO_MEMORY  # (rows, D) float64: what the step rule remembers
 
 
 class Proposal(NamedTuple):
@@ -62,6 +66,15 @@ class Choices(TypedDict, total=False):
     step_decay: float
     lazy: int
     lazy_decay: float
+    shaping: Literal["none", "ranks"]
+    top_directions: int | None
+    scale_returns: bool
+    step_rule: Literal["sgd", "momentum", "adam", "clipup"]
+    momentum: float
+    second_momentum: float
+    max_speed: float | None
+    weight_decay: float
+    initial_scale: float
 
 
 class Strategy(ABC):
@@ -85,7 +98,8 @@ class Strategy(ABC):
         self.state_params = int(state_params)
         self.seed = int(seed)
         self.config = _checked(config or StrategyConfig(), choices, self.seed)
-        self._state = self.init(initial_theta(num_params, seed) if theta is None else theta)
+        drawn = self.config.initial_scale * initial_theta(num_params, seed) if theta is None else theta
+        self._state = self.init(drawn)
         self._proposal: Proposal | None = None
 
     def init(self, theta: ArrayLike) -> StrategyState:
@@ -93,7 +107,7 @@ class Strategy(ABC):
         values = np.array(theta, dtype=np.float64)
         if values.shape != (self.num_params,) or not np.isfinite(values).all():
             raise UserError(f"theta must be an array of {self.num_params} finite numbers; its shape is {values.shape}.")
-        return StrategyState(values, 0)
+        return StrategyState(values, 0, np.zeros((STEP_RULES[self.config.step_rule].rows, self.num_params)))
 
     def propose(self, state: StrategyState) -> Proposal:
         """The population of a state; the same state always proposes the same bits."""
@@ -106,7 +120,7 @@ class Strategy(ABC):
         return Proposal(iteration, state.theta, sigma, active, directions, *self._layout(count))
 
     def gradient(self, proposal: Proposal, returns: ArrayLike) -> np.ndarray:  # (members,) -> (active,)
-        """The estimate of ∇F over the active coordinates from one return a member."""
+        """The estimate of ∇F over the active coordinates from one return a member, shaped as the choices say."""
         values = np.asarray(returns, dtype=np.float64)
         if values.shape != proposal.sign.shape:
             raise UserError(f"{len(proposal.sign)} returns are needed, one a member, not an array of {values.shape}.")
@@ -116,23 +130,28 @@ class Strategy(ABC):
                 f"Member {bad[0]} of iteration {proposal.iteration} returned {values[bad[0]]}, so θ was left"
                 " as it was: returns must be finite."
             )
-        return proposal.directions.weighted_sum(self._weights(values, proposal.sigma))
+        values, counts = shape_returns(self.config, values, proposal.direction_of)
+        weights = self._weights(values, proposal.sigma) * (len(counts) / counts.sum())
+        return proposal.directions.weighted_sum(np.where(counts, weights, 0.0))
 
     def update(self, state: StrategyState, proposal: Proposal, returns: ArrayLike) -> tuple[StrategyState, Diagnostics]:
         """The state after a step along the gradient."""
-        step_size = step_size_at(self.config, state.iteration)
-        theta = state.theta.copy()
+        config, active = self.config, proposal.active
+        step_size = step_size_at(config, state.iteration)
+        theta, memory = state.theta.copy(), state.memory.copy()
         with np.errstate(over="ignore", invalid="ignore"):  # refused in words below
             gradient = self.gradient(proposal, returns)
-            step = step_size * gradient
-            theta[: proposal.active] += step  # eq:theta_update
-            diagnostics = Diagnostics(_norm(gradient), _norm(step), proposal.sigma, step_size)
-        if not np.isfinite(theta).all():
+            rule = STEP_RULES[config.step_rule].step
+            step, memory[:, :active] = rule(config, step_size, gradient, memory[:, :active])
+            step = step - step_size * config.weight_decay * theta[:active]
+            theta[:active] += step  # eq:theta_update
+            diagnostics = Diagnostics(norm(gradient), norm(step), proposal.sigma, step_size)
+        if not (np.isfinite(theta).all() and np.isfinite(memory).all()):
             raise UserError(
                 f"The step of iteration {state.iteration} overflows, so θ was left as it was:"
                 " scale the returns down, lower step_size or raise sigma."
             )
-        return StrategyState(theta, state.iteration + 1), diagnostics
+        return StrategyState(theta, state.iteration + 1, memory), diagnostics
 
     @property
     def theta(self) -> np.ndarray:  # (D,)
@@ -174,8 +193,3 @@ def _checked(config: StrategyConfig, choices: Choices, seed: int) -> StrategyCon
     merged = from_dict(StrategyConfig, {**dataclasses.asdict(config), **plain}, "strategy")
     # The rules for values live in one place, which reads whole configurations.
     return TrainConfig(task="", seed=seed, strategy=merged).strategy
-
-
-def _norm(values: np.ndarray) -> float:
-    # np.linalg.norm calls BLAS, whose rounding depends on its threads.
-    return math.sqrt(float(np.square(values).sum()))

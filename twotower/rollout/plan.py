@@ -6,6 +6,7 @@ import numpy as np
 
 from twotower.es.base import Proposal
 from twotower.es.directions import DenseDirections
+from twotower.es.normaliser import Normaliser
 from twotower.randomness import Domain, derive
 
 INT63 = 2**63 - 1
@@ -30,6 +31,7 @@ class Job(NamedTuple):
     proposal: Proposal
     plan: Plan
     episodes: np.ndarray  # (slots,) int64: what each slot ran since its streams began
+    normaliser: Normaliser | None = None  # of observations, where the policy asks for it
 
 
 def population_plan(num_members: int, slots: int, paired: bool) -> Plan:
@@ -54,12 +56,12 @@ def slot_streams(num_members: int, slots: int, paired: bool) -> tuple[int, ...]:
     return (*range(half), *range(half), half)
 
 
-def evaluation_job(theta: np.ndarray, episodes: int, slots: int) -> Job:
+def evaluation_job(theta: np.ndarray, episodes: int, slots: int, normaliser: Normaliser | None = None) -> Job:
     """Fresh episodes of one θ, with randomness that training never uses."""
     no_directions = DenseDirections(0, 0, np.zeros((0, 0)))
     centre = Proposal(0, theta, 0.0, 0, no_directions, np.full(episodes, -1, np.int64), np.zeros(episodes))
     plan = Plan(np.arange(episodes), np.arange(episodes) % slots)
-    return Job(Domain.EVALUATION, 0, centre, plan, np.zeros(min(episodes, slots), np.int64))
+    return Job(Domain.EVALUATION, 0, centre, plan, np.zeros(min(episodes, slots), np.int64), normaliser)
 
 
 def stream_seed(seed: int, domain: Domain) -> int:

@@ -11,7 +11,7 @@ from twotower.config import TrainConfig
 from twotower.envs import make_batch
 from twotower.envs.base import EnvBatch, EnvironmentFailure, EnvSpec, SlotSeeds
 from twotower.errors import UserError
-from twotower.kernels.account import account
+from twotower.kernels.account import account, observe
 from twotower.policies import make_policy
 from twotower.policies.actor import make_actor
 from twotower.randomness import Domain
@@ -25,9 +25,11 @@ class Returns(NamedTuple):
 
     members: np.ndarray  # (n,) int64
     returns: np.ndarray  # (n,) float64, undiscounted
-    discounted: np.ndarray  # (n,) float64
+    discounted: np.ndarray  # (n,) float64: what trains, without the survival bonus
     lengths: np.ndarray  # (n,) int64
     saturations: np.ndarray  # (n,) float64: mean over steps and dimensions of |action| where the box is [-1, 1]
+    deviations: np.ndarray  # (n, s) float64: sums of observation - mean, where observations are normalised
+    squares: np.ndarray  # (n, s) float64: sums of their squares
 
 
 class Worker:
@@ -86,9 +88,14 @@ class _Episodes:
         self.saturations = np.zeros(count)
         self.sums = (self.totals, self.discounted, self.weights, self.lengths, self.saturations)
         self.results = np.zeros((4, members))
+        size = 0 if job.normaliser is None else worker.spec.observation_size
+        self.observed = np.zeros((2, count, size))  # of the episodes that run
+        self.moments = np.zeros((2, members, size))
+        self.normalised = np.zeros((count, size))
 
     def run(self, batch: EnvBatch) -> Returns:
-        actor, discount, pulse = self.worker.actor, self.worker.config.strategy.discount, self.worker.pulse
+        actor, strategy, pulse = self.worker.actor, self.worker.config.strategy, self.worker.pulse
+        discount, bonus = strategy.discount, strategy.survival_bonus
         active = np.array([slot for slot, queue in enumerate(self.queues) if queue], np.int32)
         for slot in active:
             self._start(slot)
@@ -101,13 +108,23 @@ class _Episodes:
             except EnvironmentFailure as failure:
                 raise self._failure(failure) from failure
             table = actions.reshape(active.size, -1)  # indices (n,) too
-            if account(active, rewards, dones, starting, table, discount, actor.low, actor.span, *self.sums):
+            if account(active, rewards, dones, starting, table, discount, bonus, actor.low, actor.span, *self.sums):
                 active, starting, actions = self._turn(active, dones, observations)
             else:
-                actions = actor.act(active, observations)
+                actions = self._act(active, observations)
         members = np.array(sorted(self.finished), np.int64)
         returns, discounted, lengths, saturations = self.results[:, members]
-        return Returns(members, returns, discounted, lengths.astype(np.int64), saturations)
+        deviations, squares = self.moments[:, members]
+        return Returns(members, returns, discounted, lengths.astype(np.int64), saturations, deviations, squares)
+
+    def _act(self, slots: np.ndarray, observations: np.ndarray) -> np.ndarray:
+        """The slots' actions, for observations that are normalised first where the job says so."""
+        if self.job.normaliser is not None:
+            (mean, scale), (deviations, squares) = self.job.normaliser, self.observed
+            normalised = self.normalised[: slots.size]
+            observe(slots, observations, mean, scale, deviations, squares, normalised)
+            observations = normalised
+        return self.worker.actor.act(slots, observations)
 
     def _turn(
         self, active: np.ndarray, dones: np.ndarray, observations: np.ndarray
@@ -123,7 +140,7 @@ class _Episodes:
                 goes_on[position] = True
         actions = self.worker.actor.idle_actions(active.size)
         if running.any():
-            actions[running] = self.worker.actor.act(active[running], observations[running])
+            actions[running] = self._act(active[running], observations[running])
         return active[goes_on], dones[goes_on], actions[goes_on]
 
     def _start(self, slot: int) -> None:
@@ -135,6 +152,7 @@ class _Episodes:
         self.seeds[slot] = episode_seed(seed, job.domain, job.iteration, stream)
         for sums, zero in zip(self.sums, (0.0, 0.0, 1.0, 0, 0.0), strict=True):
             sums[slot] = zero
+        self.observed[:, slot] = 0.0
         key = rollout_key(seed, job.domain, job.iteration, stream)
         self.worker.actor.start(slot, job.proposal.member(member), key)
 
@@ -143,6 +161,7 @@ class _Episodes:
         member = self.member[slot]
         length = self.lengths[slot]
         self.results[:, member] = self.totals[slot], self.discounted[slot], length, self.saturations[slot] / length
+        self.moments[:, member] = self.observed[:, slot]
         self.finished.append(int(member))
 
     def _failure(self, failure: EnvironmentFailure) -> UserError:

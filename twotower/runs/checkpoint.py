@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from twotower.errors import UserError
+from twotower.es import Moments
 from twotower.files import sealed_file
 
 
@@ -25,6 +26,16 @@ class Checkpoint(NamedTuple):
     """Training time so far."""
     metrics_bytes: int
     """Length of metrics.jsonl at this moment."""
+    memory: np.ndarray = np.zeros((0, 0))  # (rows, D) float64: the step rule's
+    observations: int = 0
+    """Observations that the normaliser has seen."""
+    observation_mean: np.ndarray = np.zeros(0)  # (s,) float64
+    observation_squares: np.ndarray = np.zeros(0)  # (s,) float64: Σ (o - mean)²
+
+    @property
+    def moments(self) -> Moments:
+        """What the normaliser has seen."""
+        return Moments(self.observations, self.observation_mean, self.observation_squares)
 
     def save(self, path: Path) -> None:
         """Write the checkpoint, atomically."""
@@ -57,6 +68,12 @@ class Checkpoint(NamedTuple):
             and not np.isnan(self.best)
             and 0 <= self.seconds < np.inf
             and min(self.iteration, self.steps, self.metrics_bytes, self.episodes.min(initial=0)) >= 0
+            and np.isfinite(self.memory).all()
+            and self.observations >= 0
+            and self.observation_mean.shape == self.observation_squares.shape
+            and np.isfinite(self.observation_mean).all()
+            and np.isfinite(self.observation_squares).all()
+            and self.observation_squares.min(initial=0) >= 0
         )
 
 
@@ -69,4 +86,8 @@ _LAYOUT = {
     "best_theta": (np.float64, 1),
     "seconds": (np.float64, 0),
     "metrics_bytes": (np.int64, 0),
+    "memory": (np.float64, 2),
+    "observations": (np.int64, 0),
+    "observation_mean": (np.float64, 1),
+    "observation_squares": (np.float64, 1),
 }

@@ -12,6 +12,7 @@ import numpy as np
 from twotower.config import TrainConfig, from_dict, to_dict
 from twotower.envs.base import BoxActions, DiscreteActions, EnvSpec
 from twotower.errors import UserError
+from twotower.es import Normaliser
 from twotower.files import sealed_file
 from twotower.runs.versions import versions
 
@@ -45,6 +46,8 @@ class PolicyFile:
     steps: int
     evaluation: Evaluation | None = None
     versions: dict[str, str] = field(default_factory=versions)
+    normaliser: Normaliser | None = None
+    """What training made of observations; None where the network takes them as they are."""
 
     def save(self, path: Path) -> None:
         """Write the file, atomically."""
@@ -58,19 +61,24 @@ class PolicyFile:
             "evaluation": None if self.evaluation is None else dataclasses.asdict(self.evaluation),
             "versions": self.versions,
         }
-        sealed_file.save(path, "policy", {"theta": self.theta}, json.dumps(facts, allow_nan=False))
+        tensors = {"theta": self.theta}
+        if self.normaliser is not None:
+            tensors |= {"observation_mean": self.normaliser.mean, "observation_scale": self.normaliser.scale}
+        sealed_file.save(path, "policy", tensors, json.dumps(facts, allow_nan=False))
 
     @classmethod
     def load(cls, path: Path) -> "PolicyFile":
         """Read a policy, or say in one sentence why the file is none."""
         tensors, text = sealed_file.load(path, "policy")
-        theta = tensors.get("theta", np.empty(0))
-        if len(tensors) != 1 or theta.dtype != np.float64 or theta.ndim != 1 or theta.size == 0:
+        theta = tensors.pop("theta", np.empty(0))
+        if theta.dtype != np.float64 or theta.ndim != 1 or theta.size == 0:
             raise UserError(f"{path} must hold one float64 vector, theta: save the policy again.")
         if not np.isfinite(theta).all():
             raise UserError(f"{path} holds parameters that are not finite numbers: train again.")
         try:
-            return cls(theta=theta.copy(), **_facts(json.loads(text)))
+            facts = _facts(json.loads(text))
+            normaliser = _normaliser(tensors, facts["config"], facts["spec"])
+            return cls(theta=theta.copy(), normaliser=normaliser, **facts)
         except UserError as error:
             raise UserError(f"{path} is not a policy twotower can run: {error}") from error
         except (ValueError, TypeError, KeyError, OverflowError, RecursionError) as error:
@@ -95,6 +103,20 @@ def _facts(data: Any) -> dict[str, Any]:
     if not isinstance(facts["versions"], dict) or not all(isinstance(v, str) for v in facts["versions"].values()):
         raise UserError("its versions must be text.")
     return facts
+
+
+def _normaliser(tensors: dict[str, np.ndarray], config: TrainConfig, spec: EnvSpec) -> Normaliser | None:
+    """The observation normaliser, which is there exactly where the policy asks for one."""
+    names = {"observation_mean", "observation_scale"} if config.policy.normalise_observations else set()
+    if set(tensors) != names:
+        raise UserError("its vectors must be theta and, only where observations are normalised, a mean and a scale.")
+    if not names:
+        return None
+    normaliser = Normaliser(tensors["observation_mean"].copy(), tensors["observation_scale"].copy())
+    size = (spec.observation_size,)
+    if not all(part.dtype == np.float64 and part.shape == size and np.isfinite(part).all() for part in normaliser):
+        raise UserError(f"its observation mean and scale must be {spec.observation_size} finite numbers each.")
+    return normaliser
 
 
 def _spec(data: dict[str, Any]) -> EnvSpec:

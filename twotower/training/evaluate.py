@@ -21,7 +21,7 @@ def evaluate_policy(policy: PolicyFile, episodes: int) -> Evaluation:
     make_policy(config.policy, config.candidates, spec.observation_size, spec.actions).check_theta(policy.theta)
     worker = Worker(config, spec, tuple(range(slots)), tuple(range(slots)))
     try:
-        returns = worker.evaluate(evaluation_job(policy.theta, episodes, slots)).returns
+        returns = worker.evaluate(evaluation_job(policy.theta, episodes, slots, policy.normaliser)).returns
     finally:
         worker.close()
     if not np.isfinite(returns).all():

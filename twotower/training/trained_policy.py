@@ -70,7 +70,7 @@ class TrainedPolicy:
         return action + spec.actions.first if isinstance(spec.actions, DiscreteActions) else action.astype(np.float32)
 
     def _observations(self, observation: np.ndarray | Mapping[str, np.ndarray]) -> tuple[np.ndarray, bool]:
-        """Observations as rows (n, s), and whether they came as a batch."""
+        """Observations as the network takes them, rows (n, s), and whether they came as a batch."""
         size = self.file.spec.observation_size
         if isinstance(observation, Mapping):
             parts = [np.asarray(observation[name], np.float64) for name in sorted(observation)]
@@ -83,6 +83,8 @@ class TrainedPolicy:
             flat = flat.reshape(len(flat) if batched and flat.ndim > 1 else 1, -1)
         if flat.shape[1] != size:
             raise UserError(f"The policy takes observations of size {size}, not {flat.shape[1]} numbers.")
+        if self.file.normaliser is not None:
+            flat = self.file.normaliser(flat)
         return np.ascontiguousarray(flat), batched
 
 

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from twotower.errors import UserError
-from twotower.es import Proposal, StrategyState
+from twotower.es import Moments, Normaliser, Proposal, StrategyState
 from twotower.randomness import Domain
 from twotower.rollout.executors import Executor, make_executor
 from twotower.rollout.plan import Job, population_plan, slot_streams
@@ -33,18 +33,25 @@ class Trainer:
         self.folder = folder
         self.stop_requested = False
         config, strategy = experiment.config, experiment.strategy
-        first = strategy.propose(strategy.init(strategy.theta))
-        self.num_members = max(len(first.sign), 2 * (config.strategy.num_directions or strategy.num_params)) + 1
+        state = strategy.init(strategy.theta)
+        first = strategy.propose(state)
+        most = max(len(first.sign), 2 * (config.strategy.num_directions or strategy.num_params))
+        self.num_members = most * config.strategy.episodes_per_member + 1
         self.num_slots = len(slot_streams(self.num_members, config.env.slots, config.strategy.common_random_numbers))
         if folder.checkpoint.exists():
             self.checkpoint = Checkpoint.load(folder.checkpoint)
-            if self.checkpoint.theta.shape != (strategy.num_params,):
+            found = (self.checkpoint.theta, self.checkpoint.memory, self.checkpoint.observation_mean)
+            wanted = (state.theta, state.memory, self._no_moments().mean)
+            if [part.shape for part in found] != [part.shape for part in wanted]:
                 raise UserError(
-                    f"{folder.checkpoint} has {self.checkpoint.theta.size} parameters, not {strategy.num_params}."
+                    f"{folder.checkpoint} belongs to another configuration than {folder.config}: "
+                    "put the original of either back, or train anew."
                 )
         else:
-            theta = strategy.theta
-            self.checkpoint = Checkpoint(theta, 0, np.zeros(self.num_slots, np.int64), 0, -np.inf, theta, 0.0, 0)
+            self.checkpoint = Checkpoint(
+                state.theta, 0, np.zeros(self.num_slots, np.int64), 0, -np.inf, state.theta, 0.0, 0, state.memory,
+                *self._no_moments(),
+            )  # fmt: skip
 
     @property
     def finished(self) -> bool:
@@ -81,15 +88,15 @@ class Trainer:
         """One iteration; `self.checkpoint` moves on only if all of it succeeds."""
         strategy, now = self.experiment.strategy, self.checkpoint
         started = time.perf_counter()
-        state = StrategyState(now.theta, now.iteration)
+        state = StrategyState(now.theta, now.iteration, now.memory)
         proposal = strategy.propose(state)
         population = self.populate(proposal, now)
         asked = time.perf_counter()
         results = executor.evaluate(population.job)
         rolled_out = time.perf_counter()
         self._check_finite(results, population)
-        members = np.arange(len(proposal.sign))
-        state, diagnostics = strategy.update(state, proposal, results.discounted[members])
+        state, diagnostics = strategy.update(state, proposal, self._member_returns(results, proposal))
+        moments = self._moments(results)
         centre_return = float(results.returns[population.centre])
         is_best = centre_return > now.best
         seconds = time.perf_counter() - started
@@ -102,6 +109,10 @@ class Trainer:
             best_theta=now.theta if is_best else now.best_theta,
             seconds=now.seconds + seconds,
             metrics_bytes=now.metrics_bytes,
+            memory=state.memory,
+            observations=moments.seen,
+            observation_mean=moments.mean,
+            observation_squares=moments.squares,
         )
         account = executor.account
         phases = {
@@ -116,7 +127,11 @@ class Trainer:
         return self._row(results, population, seconds) | diagnostics._asdict() | phases
 
     def populate(self, proposal: Proposal, now: Checkpoint) -> Population:
-        """The members of a proposal with θ itself among them, placed on the slots."""
+        """The members of a proposal with θ itself among them, placed on the slots, each as often as it plays."""
+        repeats = self.experiment.config.strategy.episodes_per_member
+        proposal = proposal._replace(
+            direction_of=np.tile(proposal.direction_of, repeats), sign=np.tile(proposal.sign, repeats)
+        )
         centres = np.flatnonzero(proposal.direction_of < 0)
         centre = int(centres[0]) if centres.size else len(proposal.sign)
         if not centres.size:
@@ -127,14 +142,37 @@ class Trainer:
         plan = population_plan(len(proposal.sign), config.env.slots, config.strategy.common_random_numbers)
         fresh = proposal.iteration % STREAMS_RENEWED_EVERY == 0
         episodes = np.zeros_like(now.episodes) if fresh else now.episodes
-        return Population(Job(Domain.ENVIRONMENT, proposal.iteration, proposal, plan, episodes), centre)
+        job = Job(Domain.ENVIRONMENT, proposal.iteration, proposal, plan, episodes, self._normaliser())
+        return Population(job, centre)
+
+    def _no_moments(self) -> Moments:
+        normalises = self.experiment.config.policy.normalise_observations
+        return Moments.none(self.experiment.spec.observation_size if normalises else 0)
+
+    def _normaliser(self) -> Normaliser | None:
+        """The map that the observations so far stand for; all members of an iteration share it."""
+        return self.checkpoint.moments.normaliser() if self.experiment.config.policy.normalise_observations else None
+
+    def _moments(self, results: Returns) -> Moments:
+        """What the normaliser has seen after an iteration, its members' sums added up in their order."""
+        deviations, squares = results.deviations.sum(axis=0), results.squares.sum(axis=0)
+        seen = int(results.lengths.sum()) if deviations.size else 0
+        return self.checkpoint.moments.with_sums(seen, deviations, squares)
+
+    def _member_returns(self, results: Returns, proposal: Proposal) -> np.ndarray:  # (members,)
+        """The return that trains of every member, the mean of its episodes."""
+        repeats, members = self.experiment.config.strategy.episodes_per_member, len(proposal.sign)
+        return results.discounted[: repeats * members].reshape(repeats, members).mean(axis=0)
 
     def _check_finite(self, results: Returns, population: Population) -> None:
-        bad = np.flatnonzero(~np.isfinite(results.returns))
+        sound = np.isfinite(results.returns) & np.isfinite(results.squares).all(axis=1)
+        bad = np.flatnonzero(~sound)
         if bad.size:
             config, spec = self.experiment.config, self.experiment.spec
+            value = results.returns[bad[0]]
+            did = f"returned {value}" if not np.isfinite(value) else "saw observations that are not finite"
             raise UserError(
-                f"Member {bad[0]} of iteration {population.job.iteration} returned {results.returns[bad[0]]} in "
+                f"Member {bad[0]} of iteration {population.job.iteration} {did} in "
                 f"{spec.env_id} (run seed {config.seed}); θ was left as it was and the last checkpoint is good."
             )
 
@@ -165,4 +203,5 @@ class Trainer:
     def policy_file(self) -> PolicyFile:
         """The current policy, not yet evaluated."""
         now = self.checkpoint
-        return PolicyFile(now.theta, self.experiment.config, self.experiment.spec, now.iteration, now.steps)
+        config, spec, _, _ = self.experiment
+        return PolicyFile(now.theta, config, spec, now.iteration, now.steps, normaliser=self._normaliser())
