@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 
 # A verb installs no more than it needs.
-EXTRAS_train := envpool,plot
+EXTRAS_train := envpool,plot,mujoco,video
 EXTRAS_bench := all
 EXTRAS_docs := docs
 EXTRAS_dev := dev,all

@@ -7,6 +7,7 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from twotower import actions, es, policies, recipes, search
+    from twotower.analysis.video import Video, record_video
     from twotower.api import Run, resume, train
     from twotower.config import CandidatesConfig, EnvConfig, PolicyConfig, StrategyConfig, TrainConfig
     from twotower.errors import UserError
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from twotower.training import TrainedPolicy, evaluate_policy, load
 
 _HOMES = {
+    "twotower.analysis.video": ("Video", "record_video"),
     "twotower.api": ("Run", "resume", "train"),
     "twotower.config": ("CandidatesConfig", "EnvConfig", "PolicyConfig", "StrategyConfig", "TrainConfig"),
     "twotower.errors": ("UserError",),
@@ -34,6 +36,7 @@ __all__ = [
     "TrainConfig",
     "TrainedPolicy",
     "UserError",
+    "Video",
     "actions",
     "es",
     "evaluate_policy",
@@ -41,6 +44,7 @@ __all__ = [
     "policies",
     "read_metrics",
     "recipes",
+    "record_video",
     "resume",
     "search",
     "train",

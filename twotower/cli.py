@@ -21,6 +21,7 @@ twotower: implicit two-tower policies, trained by evolution strategies
   twotower train Ant-v5 --sigma 0.1           … with any option of `twotower train --help`
   twotower resume runs/swimmer-…              go on from the last checkpoint
   twotower evaluate runs/swimmer-… --episodes 100 --json
+  twotower video runs/swimmer-…               film an episode, as mp4 or gif
   twotower bench throughput hopper            training against the physics alone
 
 Every command has its own --help. Versions: twotower --version."""
@@ -168,6 +169,15 @@ def tasks(arguments: list[str]) -> int:
     return 0
 
 
+def video(arguments: list[str]) -> int:
+    """twotower video RUN …"""
+    from twotower.analysis import commands
+
+    return commands.video(
+        _parse(commands.VideoOptions, "video", arguments, "twotower video runs/swimmer-… --out a.gif")
+    )
+
+
 def bench(arguments: list[str]) -> int:
     """twotower bench throughput …"""
     from twotower.benchmarks import BENCHMARKS
@@ -184,6 +194,7 @@ COMMANDS: dict[str, Callable[[list[str]], int]] = {
     "train": train,
     "resume": resume,
     "evaluate": evaluate,
+    "video": video,
     "bench": bench,
 }
 

@@ -10,7 +10,9 @@ from gymnasium import spaces
 class Echo(gymnasium.Env[Any, Any]):
     """Observes what the keyword arguments say and rewards with the action it was given."""
 
-    def __init__(self, observation: str = "box", action: str = "discrete", fail: str = "") -> None:
+    def __init__(
+        self, observation: str = "box", action: str = "discrete", fail: str = "", render_mode: str = ""
+    ) -> None:
         self.observation_space = {
             "box": spaces.Box(-1, 1, (2, 3)),
             "dict": spaces.Dict({"b": spaces.Box(-1, 1, ()), "a": spaces.Box(0, 9, (2,), np.int64)}),
@@ -29,7 +31,7 @@ class Echo(gymnasium.Env[Any, Any]):
             "matrix": spaces.Box(-1, 1, (2, 2)),
             "multi": spaces.MultiDiscrete([2, 2]),
         }[action]
-        self.fail = fail
+        self.fail, self.render_mode = fail, render_mode
 
     def reset(self, *, seed: int | None = None, options: Any = None) -> tuple[Any, dict[str, Any]]:
         super().reset(seed=seed)

@@ -10,10 +10,12 @@ import numpy as np
 from twotower.config import EnvConfig, env_kwargs
 from twotower.envs.base import Backend, EnvBatch, EnvSpec, SlotSeeds
 from twotower.envs.loop import LoopBatch
+from twotower.envs.opengl import cheapen
 from twotower.envs.spaces import action_facts, flatten_dict
 from twotower.errors import UserError
 
 PREFIX = "dmc:"
+PICTURE = (480, 480)  # height, width; what Gymnasium draws
 
 
 @final
@@ -71,6 +73,14 @@ class DMControlBatch(LoopBatch):
         timestep = self.environments[slot].step(action)
         self._steps[slot] += 1
         return flatten_dict(timestep.observation), timestep.reward, timestep.last() or self._steps[slot] >= self._limit
+
+    @property
+    def steps_per_second(self) -> float:
+        return 1.0 / self.environments[0].control_timestep()
+
+    def _draw(self, slot: int) -> np.ndarray | None:
+        cheapen(self.environments[slot].physics.model)
+        return self.environments[slot].physics.render(*PICTURE, camera_id=0)
 
 
 def _suite() -> Any:

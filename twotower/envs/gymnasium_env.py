@@ -12,6 +12,7 @@ from twotower.config import EnvConfig, env_kwargs
 from twotower.envs.base import Backend, EnvBatch, EnvSpec, SlotSeeds, missing
 from twotower.envs.dm_control_env import PREFIX
 from twotower.envs.loop import LoopBatch
+from twotower.envs.opengl import cheapen, follow
 from twotower.envs.spaces import action_facts, flattener, observation_size
 from twotower.errors import UserError
 
@@ -81,6 +82,16 @@ class GymnasiumBatch(LoopBatch):
     def _step(self, slot: int, action: Any) -> tuple[np.ndarray, float, bool]:
         observation, reward, terminated, truncated, _ = self.environments[slot].step(action)
         return self._flatten(observation), reward, terminated or truncated
+
+    @property
+    def steps_per_second(self) -> float:
+        return float(self.environments[0].metadata.get("render_fps", 30))
+
+    def _draw(self, slot: int) -> np.ndarray | None:
+        inner = self.environments[slot].unwrapped
+        cheapen(getattr(inner, "model", None))
+        follow(inner)
+        return self.environments[slot].render()
 
 
 def make_one(env: EnvConfig, env_id: str, render_mode: str | None = None) -> Any:

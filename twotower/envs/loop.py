@@ -8,6 +8,10 @@ import numpy as np
 from twotower.envs.base import EnvBatch, EnvironmentFailure, EnvSpec, Transition
 
 
+class CannotDraw(Exception):
+    """An environment that was asked for a picture and has none to give."""
+
+
 class LoopBatch(EnvBatch):
     """A batch that seeds every episode by itself, so no slot carries a stream from one to the next."""
 
@@ -43,6 +47,25 @@ class LoopBatch(EnvBatch):
         """Release the environments."""
         for environment in self.environments:
             environment.close()
+
+    def picture(self, slot: int) -> np.ndarray:
+        """What the slot looks like now, (height, width, 3) uint8."""
+        try:
+            drawn = self._draw(slot)
+        except Exception as error:
+            raise CannotDraw(f"{type(error).__name__}: {str(error) or 'no reason given'}") from error
+        if not isinstance(drawn, np.ndarray) or drawn.ndim != 3:
+            raise CannotDraw("it returned no picture")
+        return drawn
+
+    @property
+    @abstractmethod
+    def steps_per_second(self) -> float:
+        """How many steps make a second of the task's own time."""
+
+    @abstractmethod
+    def _draw(self, slot: int) -> np.ndarray | None:
+        """A picture of the slot, or whatever the library answers instead."""
 
     @abstractmethod
     def _translate(self, actions: np.ndarray) -> np.ndarray:

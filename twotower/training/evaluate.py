@@ -16,7 +16,7 @@ from twotower.runs import Evaluation, PolicyFile
 def evaluate_policy(policy: PolicyFile, episodes: int) -> Evaluation:
     """Undiscounted returns of `episodes` episodes whose randomness training never used."""
     config, spec = policy.config, policy.spec
-    _check_spaces(policy, inspect(dataclasses.replace(config.env, backend=spec.backend), spec.env_id))
+    check_spaces(policy, inspect(dataclasses.replace(config.env, backend=spec.backend), spec.env_id))
     slots = min(episodes, config.env.slots)
     make_policy(config.policy, config.candidates, spec.observation_size, spec.actions).check_theta(policy.theta)
     worker = Worker(config, spec, tuple(range(slots)), tuple(range(slots)))
@@ -32,7 +32,7 @@ def evaluate_policy(policy: PolicyFile, episodes: int) -> Evaluation:
     return Evaluation(tuple(returns.tolist()), config.seed)
 
 
-def _check_spaces(policy: PolicyFile, found: EnvSpec) -> None:
+def check_spaces(policy: PolicyFile, found: EnvSpec) -> None:
     """Refuse a task or parameters that the policy was not trained for."""
     spec = policy.spec
     if (found.observation_size, found.actions) != (spec.observation_size, spec.actions):

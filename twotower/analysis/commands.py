@@ -1,0 +1,60 @@
+"""What the commands that look at finished runs take, and what they print."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from tyro.conf import Positional
+
+from twotower.errors import UserError
+from twotower.runs import Checkpoint, PolicyFile, RunFolder, load_policy_source
+
+
+@dataclass(frozen=True)
+class VideoOptions:
+    """Film an episode of a trained policy, without a screen."""
+
+    policy: Positional[str]
+    """A run's folder or a policy file."""
+    out: str | None = None
+    """The .mp4 or .gif file to write; None writes video.mp4 beside the policy."""
+    episode: int = 0
+    """Which episode of the evaluation to film."""
+    parameters: Literal["last", "best"] = "last"
+    """The parameters training ended with, or those whose one training episode returned most."""
+    seconds: float = 60.0
+    """The video ends after this much of the task's own time."""
+
+
+def video(options: VideoOptions) -> int:
+    """Film an episode and say what it shows."""
+    from twotower.analysis.video import record_video
+    from twotower.training import TrainedPolicy
+
+    if options.episode < 0:
+        raise UserError(f"--episode must be 0 or more, not {options.episode}.")
+    if not 0 < options.seconds < float("inf"):
+        raise UserError(f"--seconds must be a positive number, not {options.seconds}.")
+    file = load_policy_source(options.policy)
+    source = Path(options.policy)
+    if options.parameters == "best":
+        file = _best(file, source)
+    beside = source if source.is_dir() else source.parent
+    path = Path(options.out) if options.out else beside / "video.mp4"
+    filmed = record_video(TrainedPolicy(file), path, options.episode, options.seconds)
+    length = f"first {filmed.steps} steps" if filmed.cut else f"{filmed.steps} steps"
+    print(f"{path}: {length} of {filmed.env_id} ({filmed.backend}), return {filmed.total:.2f}")
+    if filmed.backend != file.spec.backend:
+        print(
+            f"It was trained in {file.spec.backend}, which draws no pictures and starts its episodes in other states."
+        )
+    return 0
+
+
+def _best(file: PolicyFile, source: Path) -> PolicyFile:
+    """The policy with the parameters of the best iteration, which only a run's checkpoint has."""
+    from dataclasses import replace
+
+    if not source.is_dir():
+        raise UserError(f"{source} holds the last parameters only: name its run's folder for --parameters best.")
+    return replace(file, theta=Checkpoint.load(RunFolder(source).checkpoint).best_theta)
