@@ -19,6 +19,7 @@ from twotower.envs.drawing import twin
 from twotower.envs.gymnasium_env import make_one
 from twotower.envs.opengl import follow
 from twotower.errors import UserError
+from twotower.es.normaliser import Normaliser
 from twotower.recipes import get, names
 from twotower.runs import PolicyFile
 from twotower.training import TrainedPolicy, build, evaluate_policy, task_config
@@ -177,6 +178,18 @@ def test_a_failing_ffmpeg_keeps_the_old_video(tmp_path: Path, monkeypatch: pytes
 def test_the_best_parameters_are_in_the_run_folder_only(tmp_path: Path) -> None:
     done = film(untrained("cartpole"), tmp_path, "--parameters", "best")
     assert done.returncode == 2 and "name its run's folder" in done.stderr
+
+
+def test_normalised_observations_are_normalised_in_a_video(tmp_path: Path) -> None:
+    policy = untrained("cartpole", "gymnasium")
+    config = dataclasses.replace(
+        policy.config, policy=dataclasses.replace(policy.config.policy, normalise_observations=True)
+    )
+    normaliser = Normaliser(np.array([9.0, 0, 9, 0]), np.ones(4))
+    policy = dataclasses.replace(policy, config=config, normaliser=normaliser)
+    video = record_video(TrainedPolicy(policy), tmp_path / "a.mp4")
+    assert video.total == evaluate_policy(policy, 1).returns[0]
+    assert video.total != evaluate_policy(untrained("cartpole", "gymnasium"), 1).returns[0]
 
 
 def test_the_users_arguments_reach_the_drawn_environment(tmp_path: Path) -> None:

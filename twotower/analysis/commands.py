@@ -57,4 +57,6 @@ def _best(file: PolicyFile, source: Path) -> PolicyFile:
 
     if not source.is_dir():
         raise UserError(f"{source} holds the last parameters only: name its run's folder for --parameters best.")
+    if file.normaliser is not None:
+        raise UserError(f"{source} keeps the observation normaliser of the last iteration only: film that one.")
     return replace(file, theta=Checkpoint.load(RunFolder(source).checkpoint).best_theta)

@@ -38,7 +38,7 @@ def record_video(policy: TrainedPolicy, path: str | Path, episode: int = 0, max_
     env, spec = drawable(file.config.env, file.spec)
     check_spaces(file, spec)
     worker = Worker(dataclasses.replace(file.config, env=env), spec, (0,), (0,))
-    job = evaluation_job(file.theta, 1, 1)
+    job = evaluation_job(file.theta, 1, 1, file.normaliser)
     job = job._replace(plan=job.plan._replace(streams=np.array([episode])))
     title = f"{file.config.task}  {file.config.policy.kind}"
     try:
