@@ -14,12 +14,12 @@ from twotower.errors import UserError
 NAN, INF = float("nan"), float("inf")
 WHOLE = (
     "iterations steps workers evaluation_episodes candidates.count strategy.num_directions strategy.lazy env.slots "
-    "strategy.top_directions strategy.episodes_per_member "
+    "strategy.top_directions strategy.episodes_per_member candidates.final_count "
     "env.max_episode_steps policy.latent"
 ).split()
 POSITIVE = (
     "strategy.sigma strategy.sigma_decay strategy.step_size strategy.step_decay policy.temperature "
-    "policy.refinement_radius policy.refinement_shrink strategy.max_speed"
+    "policy.refinement_radius policy.refinement_shrink strategy.max_speed candidates.count_growth"
 ).split()
 BAD: list[tuple[str, Any]] = [
     *((name, value) for name in WHOLE for value in (0, -3)),
@@ -37,6 +37,7 @@ BAD: list[tuple[str, Any]] = [
     ("policy.refinements", -1),
     *(("checkpoint_seconds", value) for value in (-1.0, NAN)),
     ("candidates.count", 2**24 + 1),
+    ("candidates.final_count", 2**24 + 1),
     *(("env.kwargs", value) for value in ("{", "[1]", "3", "", "[" * 10**5)),
 ]
 

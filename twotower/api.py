@@ -13,6 +13,7 @@ from typing import Any
 
 from twotower.config import Config, TrainConfig, from_dict, nearest
 from twotower.errors import UserError
+from twotower.recipes import budgeted
 from twotower.runs import RunFolder, read_metrics
 from twotower.training import TrainedPolicy, Trainer, build, load, task_config
 from twotower.view import Live, Plain, Silent, View
@@ -45,13 +46,13 @@ class Run:
 def train(task: str | TrainConfig, *, progress: bool = True, **options: Any) -> Run:
     """Train a policy; `options` are the fields of TrainConfig, with dictionaries for its parts.
 
-    For example train("hopper", seed=3, workers=2, policy={"search": "corner"}, strategy={"lazy": 5}).
+    For example train("hopper", preset="fast", seed=3, workers=2, policy={"search": "corner"}, strategy={"lazy": 5}).
     """
     if isinstance(task, TrainConfig):
         config = task
     else:
-        config = task_config(task, options.get("policy", {}).get("kind", "itt"))
-    config = merged(config, options)
+        config = task_config(task, options.get("policy", {}).get("kind"), options.get("preset", "paper"))
+    config = budgeted(merged(config, options))
     experiment = build(config)  # before the folder exists: what is refused leaves nothing behind
     folder = RunFolder.create(config)
     return _run(Trainer(experiment, folder), folder, progress)

@@ -12,6 +12,7 @@ from tyro.conf import Positional, arg
 from twotower.errors import UserError
 
 PolicyKind = Literal["itt", "iot", "explicit"]
+PresetName = Literal["paper", "fast", "ars"]
 
 
 @dataclass(frozen=True)
@@ -55,6 +56,10 @@ class CandidatesConfig:
 
     count: Annotated[int, arg(aliases=["--candidates"])] = 1000
     """N, the number of candidates in a box; a discrete space always offers all its actions."""
+    count_growth: float = 1.0
+    """N is multiplied by this after every iteration, until it reaches the final count."""
+    final_count: int = 1000
+    """The N at which growth (or decay) ends."""
     refresh: Annotated[Literal["step", "rollout", "iteration", "fixed"], arg(aliases=["--refresh"])] = "step"
     """When candidates are redrawn: every step, rollout, iteration (one set for all members), or never."""
     draw: Literal["uniform", "sobol"] = "uniform"
@@ -135,6 +140,9 @@ class TrainConfig:
 
     task: Positional[str]
     """A recipe such as swimmer, or an environment id such as Ant-v5, module:Env-v0 or dmc:cartpole-swingup."""
+    preset: PresetName = "paper"
+    """Where the defaults come from: the paper's recipe; fast: ITT with modern evolution strategies; ars: Augmented
+    Random Search (linear explicit policy)."""
     env_id: str | None = None
     """The environment's id where it is not the task's name (a recipe fills it in)."""
     seed: int = 0
@@ -142,7 +150,7 @@ class TrainConfig:
     iterations: int | None = None
     """Iterations to train; None takes the recipe's."""
     steps: int | None = None
-    """Stop at the first iteration that reaches this many environment steps."""
+    """Stop at the first iteration that reaches this many environment steps; None takes the preset's."""
     workers: int | None = None
     """Worker processes; None takes one a core. The result does not depend on it."""
     executor: Literal["processes", "serial"] = "processes"
@@ -179,6 +187,7 @@ def check(config: TrainConfig) -> None:
         ("workers", config.workers),
         ("evaluation-episodes", config.evaluation_episodes),
         ("candidates.count", candidates.count),
+        ("candidates.final-count", candidates.final_count),
         ("strategy.num-directions", strategy.num_directions),
         ("strategy.lazy", strategy.lazy),
         ("strategy.episodes-per-member", strategy.episodes_per_member),
@@ -193,6 +202,7 @@ def check(config: TrainConfig) -> None:
         if value is not None and value < 1:
             raise UserError(f"--{name} must be at least 1, not {value}.")
     for name, value in (
+        ("candidates.count-growth", candidates.count_growth),
         ("strategy.sigma", strategy.sigma),
         ("strategy.sigma-decay", strategy.sigma_decay),
         ("strategy.step-size", strategy.step_size),
@@ -229,8 +239,9 @@ def check(config: TrainConfig) -> None:
         raise UserError(f"--checkpoint-seconds must be 0 or more, not {config.checkpoint_seconds}.")
     if not 0 < config.worker_timeout <= 1e6:
         raise UserError(f"--worker-timeout must be positive and at most 1e6 seconds, not {config.worker_timeout}.")
-    if candidates.count > 2**24:
-        raise UserError(f"--candidates.count must be at most 2^24, not {candidates.count}.")
+    for name, value in (("count", candidates.count), ("final-count", candidates.final_count)):
+        if value > 2**24:
+            raise UserError(f"--candidates.{name} must be at most 2^24, not {value}.")
     env_kwargs(env)
 
 

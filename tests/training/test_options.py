@@ -63,6 +63,7 @@ EACH = {
             {"initial_scale": 0.5},
         )
     },
+    "count_growth": dataclasses.replace(PLAIN, candidates=CandidatesConfig(40, count_growth=1.1)),
     **{rule: config_for(step_rule=rule) for rule in ("momentum", "adam", "clipup")},
 }
 TOGETHER = {
@@ -72,6 +73,7 @@ TOGETHER = {
         step_rule="adam", shaping="ranks", common_random_numbers=True, episodes_per_member=3, weight_decay=0.1,
     ),
     "clipup, lazy": config_for(step_rule="clipup", lazy=2, shaping="ranks", directions="structured"),
+    "growing": dataclasses.replace(PLAIN, candidates=CandidatesConfig(10, count_growth=2.0, final_count=70)),
     "forward momentum": config_for(
         {"normalise_observations": True},
         estimator="forward_difference", step_rule="momentum", scale_returns=True, episodes_per_member=2,
@@ -90,7 +92,7 @@ def test_each_option_changes_the_result(option: str, tmp_path: Path) -> None:
 def test_workers_and_interruptions_do_not_change_a_bit(case: str, tmp_path: Path) -> None:
     whole = trained(TOGETHER[case], tmp_path / "whole")
     divided = dataclasses.replace(TOGETHER[case], executor="processes", workers=2)
-    trained(dataclasses.replace(divided, iterations=1), tmp_path / "parts")
+    trained(dataclasses.replace(TOGETHER[case], iterations=1), tmp_path / "parts")
     parts = trained(divided, tmp_path / "parts")
     assert bits(parts.checkpoint) == bits(whole.checkpoint)
     assert TrainedPolicy(parts.policy_file()).evaluate(3) == TrainedPolicy(whole.policy_file()).evaluate(3)
@@ -182,3 +184,10 @@ def test_a_checkpoint_of_another_step_rule_is_refused(tmp_path: Path) -> None:
         Trainer(build(PLAIN), RunFolder(tmp_path))
     with pytest.raises(UserError, match="belongs to another configuration"):
         Trainer(build(EACH["normalise_observations"]), RunFolder(tmp_path))
+
+
+def test_a_policy_file_offers_as_many_candidates_as_its_iteration_would(tmp_path: Path) -> None:
+    trainer = trained(TOGETHER["growing"], tmp_path)
+    assert trainer.policy_file().config.candidates == CandidatesConfig(70, final_count=70)
+    before = dataclasses.replace(TOGETHER["growing"], iterations=2)
+    assert trained(before, tmp_path / "before").policy_file().config.candidates.count == 40

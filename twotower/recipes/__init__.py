@@ -1,12 +1,15 @@
 """Data only: the 15 tasks, read like the paper's tables."""
 
-from twotower.config import nearest
+from dataclasses import replace
+
+from twotower.config import DEFAULT_ITERATIONS, PolicyKind, PresetName, TrainConfig, nearest
 from twotower.errors import UserError
 from twotower.recipes.deepmind_control import DEEPMIND_CONTROL
 from twotower.recipes.gym import ABLATIONS, GYM
+from twotower.recipes.presets import PRESETS
 from twotower.recipes.recipe import Recipe
 
-__all__ = ["Recipe", "ablations", "find", "get", "names"]
+__all__ = ["PRESETS", "Recipe", "ablations", "budgeted", "find", "get", "names", "task_config"]
 
 _RECIPES = {recipe.name: recipe for recipe in (*GYM, *DEEPMIND_CONTROL, *ABLATIONS)}
 
@@ -35,3 +38,24 @@ def find(task: str) -> Recipe | None:
         if wanted in {known.lower() for known in (recipe.name, recipe.env_id, *recipe.paper_ids)}:
             return recipe
     return None
+
+
+def task_config(task: str, kind: PolicyKind | None = None, preset: PresetName = "paper") -> TrainConfig:
+    """The defaults of a task: a preset's, or its recipe's, or the general ones for any other environment id."""
+    recipe = find(task)
+    if preset != "paper":
+        if preset not in PRESETS:
+            raise UserError(f"There is no preset {preset!r}: choose paper, {' or '.join(PRESETS)}.")
+        name, env_id = (recipe.name, recipe.env_id) if recipe else (task, task)
+        return replace(PRESETS[preset].config(name, env_id, kind), preset=preset)
+    if recipe:
+        return recipe.config(kind or "itt")
+    config = TrainConfig(task=task, iterations=DEFAULT_ITERATIONS)
+    return replace(config, policy=replace(config.policy, kind=kind or "itt"))
+
+
+def budgeted(config: TrainConfig) -> TrainConfig:
+    """With the preset's budget of steps, if neither iterations nor steps were given."""
+    if config.preset == "paper" or config.iterations is not None or config.steps is not None:
+        return config
+    return replace(config, steps=PRESETS[config.preset].budget(config.env_id or config.task))

@@ -7,7 +7,8 @@ from typing import NamedTuple
 import numpy as np
 
 from twotower.actions.refresh import rollout_key, shared_key
-from twotower.config import TrainConfig
+from twotower.actions.schedule import at_iteration
+from twotower.config import CandidatesConfig, TrainConfig
 from twotower.envs import make_batch
 from twotower.envs.base import EnvBatch, EnvironmentFailure, EnvSpec, SlotSeeds
 from twotower.errors import UserError
@@ -41,8 +42,7 @@ class Worker:
         self.spec = spec
         self.slots = slots
         self.streams = streams
-        self.policy = make_policy(config.policy, config.candidates, spec.observation_size, spec.actions)
-        self.actor = make_actor(self.policy, len(slots))
+        self._offer(at_iteration(config.candidates, 0))
         self.pulse = np.zeros(1, np.int64)  # steps made, for whoever watches over this worker
         self._batches: dict[Domain, EnvBatch] = {}
 
@@ -63,10 +63,18 @@ class Worker:
         batch = wrap(self.batch(job.domain))
         episodes = job.episodes[list(self.slots)]
         batch.begin(job.iteration, episodes if job.iteration % batch.reseed_every else np.zeros_like(episodes))
+        offered = at_iteration(self.config.candidates, job.iteration)
+        if offered != self.policy.candidates:
+            self._offer(offered)
         same_action_tower = job.proposal.active <= self.policy.state_params
         key = shared_key(self.config.candidates, self.config.seed, job.domain, job.iteration)
         self.actor.begin(key, job.proposal.theta if same_action_tower else None)
         return _Episodes(self, job, queues).run(batch)
+
+    def _offer(self, candidates: CandidatesConfig) -> None:
+        """Make the policy and its compiled side for these candidates."""
+        self.policy = make_policy(self.config.policy, candidates, self.spec.observation_size, self.spec.actions)
+        self.actor = make_actor(self.policy, len(self.slots))
 
     def close(self) -> None:
         """Release the environments."""

@@ -1,6 +1,7 @@
 """Training: assembles the parts and turns the crank."""
 
-from twotower.training.build import Experiment, build, task_config
+from twotower.recipes import task_config
+from twotower.training.build import Experiment, build
 from twotower.training.evaluate import evaluate_policy
 from twotower.training.trained_policy import TrainedPolicy, load
 from twotower.training.trainer import Trainer

@@ -1,10 +1,9 @@
-"""From a task's name to the parts of a run."""
+"""From a configuration to the parts of a run."""
 
-from dataclasses import replace
 from typing import NamedTuple
 
 from twotower import recipes
-from twotower.config import DEFAULT_ITERATIONS, PolicyKind, TrainConfig
+from twotower.config import TrainConfig
 from twotower.envs import inspect
 from twotower.envs.base import EnvSpec
 from twotower.errors import UserError
@@ -20,15 +19,6 @@ class Experiment(NamedTuple):
     spec: EnvSpec
     policy: Policy
     strategy: Strategy
-
-
-def task_config(task: str, kind: PolicyKind = "itt") -> TrainConfig:
-    """The defaults of a task: its recipe, or the general ones for any other environment id."""
-    recipe = recipes.find(task)
-    if recipe is not None:
-        return recipe.config(kind)
-    config = TrainConfig(task=task, iterations=DEFAULT_ITERATIONS)
-    return replace(config, policy=replace(config.policy, kind=kind))
 
 
 def build(config: TrainConfig) -> Experiment:

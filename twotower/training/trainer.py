@@ -2,10 +2,12 @@
 
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from twotower.actions.schedule import at_iteration
 from twotower.errors import UserError
 from twotower.es import Moments, Normaliser, Proposal, StrategyState
 from twotower.randomness import Domain
@@ -204,4 +206,5 @@ class Trainer:
         """The current policy, not yet evaluated."""
         now = self.checkpoint
         config, spec, _, _ = self.experiment
+        config = replace(config, candidates=at_iteration(config.candidates, now.iteration))
         return PolicyFile(now.theta, config, spec, now.iteration, now.steps, normaliser=self._normaliser())

@@ -1,0 +1,88 @@
+"""Ways to train besides the paper's: what all tasks share, and in what a task differs."""
+
+import dataclasses
+from dataclasses import dataclass, field
+from typing import Any
+
+from twotower.config import EnvConfig, PolicyConfig, PolicyKind, StrategyConfig, TrainConfig
+
+
+@dataclass(frozen=True)
+class Preset:
+    """Everything but the task, the seed and where the run goes."""
+
+    kind: PolicyKind
+    """The policy unless another is asked for."""
+    steps: int
+    """The budget of environment steps unless another is asked for."""
+    policy: PolicyConfig
+    strategy: StrategyConfig
+    slots: int
+    """One for every member of an iteration, so that all episodes of equal length end together."""
+    tasks: dict[str, dict[str, Any]] = field(default_factory=dict)
+    """Fields of the strategy, or `steps`, that differ, by the environment's name without its version."""
+
+    def config(self, task: str, env_id: str, kind: PolicyKind | None = None) -> TrainConfig:
+        """The preset for a task, without a budget."""
+        own = {name: value for name, value in self._own(env_id).items() if name != "steps"}
+        return TrainConfig(
+            task=task,
+            env_id=env_id if env_id != task else None,
+            policy=dataclasses.replace(self.policy, kind=kind or self.kind),
+            strategy=dataclasses.replace(self.strategy, **own),
+            env=EnvConfig(slots=self.slots),
+        )
+
+    def budget(self, env_id: str) -> int:
+        """The environment steps that training takes unless told otherwise."""
+        return self._own(env_id).get("steps", self.steps)
+
+    def _own(self, env_id: str) -> dict[str, Any]:
+        return self.tasks.get(env_id.rsplit("-v", 1)[0], {})
+
+
+def ars(num_directions: int, top: int, alpha: float, nu: float, bonus: float = 0.0) -> dict[str, Any]:
+    """ARS's hyperparameters in our names: its α is the step size of a gradient without the factor 1/(2σ)."""
+    return {
+        "num_directions": num_directions,
+        "top_directions": top,
+        "sigma": nu,
+        "step_size": 2 * nu * alpha,
+        "survival_bonus": bonus,
+    }
+
+
+FAST = Preset(
+    kind="itt",
+    steps=1_000_000,
+    policy=PolicyConfig(latent=6, action_hidden=(6,), hidden=(6,), normalise_observations=True),
+    strategy=StrategyConfig(
+        num_directions=32, top_directions=16, scale_returns=True, sigma=0.3, step_size=0.18
+    ),
+    slots=65,
+    tasks={
+        "Hopper": {"sigma": 0.2, "step_size": 0.08, "survival_bonus": 1.0},
+        "Walker2d": {"survival_bonus": 1.0},
+        "Ant": {"survival_bonus": 1.0},
+        "Humanoid": {"survival_bonus": 5.0},
+    },
+)  # fmt: skip
+
+# Mania, Guy and Recht (2018), Table 9, and what RL Baselines3 Zoo and Stable-Baselines3-contrib take elsewhere.
+ARS = Preset(
+    kind="explicit",
+    steps=1_000_000,
+    policy=PolicyConfig(normalise_observations=True),
+    strategy=StrategyConfig(directions="independent", scale_returns=True, initial_scale=0.0, **ars(8, 8, 0.02, 0.05)),
+    slots=64,
+    tasks={
+        "Swimmer": ars(1, 1, 0.02, 0.01),
+        "Hopper": ars(8, 4, 0.01, 0.025, bonus=1.0),
+        "HalfCheetah": ars(32, 4, 0.02, 0.03),
+        "Walker2d": ars(40, 30, 0.03, 0.025, bonus=1.0),
+        "Ant": ars(60, 20, 0.015, 0.025, bonus=1.0),
+        "MountainCarContinuous": ars(16, 16, 0.02, 0.05),
+    },
+)
+
+PRESETS = {"fast": FAST, "ars": ARS}
