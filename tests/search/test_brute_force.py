@@ -1,4 +1,4 @@
-"""What every index promises, shown on exact search: the first of the best, whatever the latents look like."""
+"""Exact search finds the first of the best, whatever the latents look like."""
 
 import numpy as np
 import pytest
@@ -6,7 +6,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from twotower.errors import UserError
 from twotower.kernels.layout import TILE
 from twotower.randomness import generator
 from twotower.search import METHODS, BruteForce
@@ -53,35 +52,5 @@ def test_zero_latents_answer_the_first() -> None:
     assert BruteForce().build(generator(0).normal(size=(700, 3))).query(np.zeros(3)) == 0
 
 
-def test_an_index_keeps_what_it_was_built_on() -> None:
-    latents = generator(0).normal(size=(10, 2)).astype(np.float32)
-    index, query = BruteForce().build(latents), np.array([1.0, -1.0])
-    before = index.query(query)
-    latents[:] = 0
-    assert index.query(query) == before
-    assert index.build(latents[:3]) is index and len(index) == 3
-
-
-@pytest.mark.parametrize(
-    ("latents", "sentence"),
-    [
-        (np.array([[1.0, np.nan]]), "latents must be finite"),
-        (np.array([[1.0], [-np.inf]]), "latents must be finite"),
-        (np.zeros((0, 3)), "at least one row, not of shape \\(0, 3\\)"),
-        (np.zeros((3, 0)), "not of shape \\(3, 0\\)"),
-        (np.zeros(3), "not of shape \\(3,\\)"),
-    ],
-)
-def test_latents_that_cannot_be_searched_are_refused(latents: np.ndarray, sentence: str) -> None:
-    with pytest.raises(UserError, match=sentence):
-        BruteForce().build(latents)
-
-
-@pytest.mark.parametrize("query", [np.zeros(2), np.zeros((1, 3)), np.float64(1)])
-def test_a_query_of_another_shape_is_refused(query: np.ndarray) -> None:
-    with pytest.raises(UserError, match="query must have shape \\(3,\\)"):
-        BruteForce().build(np.ones((4, 3))).query(query)
-
-
 def test_the_registry_names_the_methods() -> None:
-    assert METHODS["brute_force"] is BruteForce and "corner" in METHODS
+    assert METHODS["brute_force"] is BruteForce

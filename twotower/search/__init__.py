@@ -1,9 +1,28 @@
 """Action search, usable alone on anybody's vectors."""
 
 from twotower.search.base import Index
+from twotower.search.box_tree import BoxTree
 from twotower.search.brute_force import BruteForce
 from twotower.search.corner import Corner
+from twotower.search.directional_coreset import DirectionalCoreset
+from twotower.search.hull import Hull
+from twotower.search.peers import Faiss, HnswLib
+from twotower.search.random_feature_tree import RandomFeatureTree
+from twotower.search.registry import METHODS, load
+from twotower.search.signed_random_projections import PaperSignedRandomProjections, SignedRandomProjections
 
-METHODS = {"brute_force": BruteForce, "corner": Corner}
-
-__all__ = ["METHODS", "BruteForce", "Corner", "Index"]
+__all__ = [
+    "METHODS",
+    "BoxTree",
+    "BruteForce",
+    "Corner",
+    "DirectionalCoreset",
+    "Faiss",
+    "HnswLib",
+    "Hull",
+    "Index",
+    "PaperSignedRandomProjections",
+    "RandomFeatureTree",
+    "SignedRandomProjections",
+    "load",
+]

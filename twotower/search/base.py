@@ -1,47 +1,127 @@
-"""Search: from a state's latent to the index of the candidate with the largest inner product."""
+"""Search: from a state's latent to the number of the candidate with the largest inner product."""
 
+import dataclasses
+import json
 from abc import ABC, abstractmethod
-from typing import Self
+from collections.abc import Callable
+from pathlib import Path
+from typing import ClassVar, Self
 
 import numpy as np
 
 from twotower.errors import UserError
+from twotower.files import sealed_file
+
+Tables = tuple[np.ndarray, ...]
+SAFE = 2.0**40  # numbers up to this size, and down to its inverse, have products far from overflow
 
 
 class Index(ABC):
     """Maximum-inner-product search over candidate latents (N, d); the constructor stores, `build` works."""
 
+    name: ClassVar[str]
+    exact: bool = False
+    """Whether a query always finds the first of the best."""
+    scale_free: ClassVar[bool] = True
+    """Whether multiplying all latents by a number leaves the answers as they are."""
     latents: np.ndarray  # (N, d) float32
+    seed: int
 
     def build(self, latents: np.ndarray, seed: int = 0) -> Self:
         """Index the candidates' latents (N, d)."""
-        latents = np.asarray(latents, np.float32)
+        latents = np.array(latents, np.float32, order="C")
         if latents.ndim != 2 or 0 in latents.shape:
             raise UserError(f"latents must be a matrix (N, d) with at least one row, not of shape {latents.shape}.")
         if not np.isfinite(latents).all():
             raise UserError("latents must be finite: some are NaN or infinite.")
-        self.latents = np.ascontiguousarray(latents)
-        self._build(seed)
+        self.latents, self.seed = latents, seed
+        self._build(latents if self._is_safe(latents) else tame(latents), seed)
         return self
 
     def query(self, latent: np.ndarray) -> int:
-        """The index of the best candidate for one latent (d,); ties go to the first."""
+        """The number of the best candidate found for one latent (d,); of equals the first."""
         latent = np.asarray(latent, np.float32)
-        if latent.shape != (self.latents.shape[1],):
-            raise UserError(f"the query must have shape ({self.latents.shape[1]},), not {latent.shape}.")
-        return self._query(latent)
+        if latent.shape != self.latents.shape[1:]:
+            raise UserError(f"the query must have shape {self.latents.shape[1:]}, not {latent.shape}.")
+        return int(self.query_batch(latent[None])[0])
 
     def query_batch(self, latents: np.ndarray) -> np.ndarray:
-        """The best candidate's index for each of the latents (n, d)."""
-        return np.array([self.query(latent) for latent in latents], np.int64)
+        """The best candidate's number for each of the latents (n, d), one after the other in a compiled loop."""
+        latents = np.ascontiguousarray(latents, np.float32)
+        if latents.ndim != 2 or latents.shape[1] != self.latents.shape[1]:
+            raise UserError(f"queries must have shape (n, {self.latents.shape[1]}), not {latents.shape}.")
+        if not np.isfinite(latents).all():
+            raise UserError("queries must be finite: some are NaN or infinite.")
+        if not self._is_safe(latents):
+            latents = np.stack([tame(latent) for latent in latents])
+        return self._find(latents)
+
+    def regrets(self, latents: np.ndarray) -> np.ndarray:
+        """(best − found) / (best − mean) of the products, for each of the latents (n, d); 0 where all are equal."""
+        regrets = np.empty(len(latents))
+        for n, found in enumerate(self.query_batch(latents)):
+            products = self.latents @ np.asarray(latents[n], np.float64)
+            spread = products.max() - products.mean()
+            regrets[n] = (products.max() - products[found]) / spread if spread > 0 else 0.0
+        return regrets
 
     def __len__(self) -> int:
         return len(self.latents)
 
+    def save(self, path: str | Path) -> None:
+        """Write what it takes to build this index again, in one file; `twotower.search.load` reads it."""
+        options = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}  # pyright: ignore
+        arrays = {name: np.asarray(value, np.float64) for name, value in options.items() if np.ndim(value) > 0}
+        plain = {name: value for name, value in options.items() if name not in arrays}
+        facts = json.dumps({"method": self.name, "options": plain, "seed": self.seed})
+        sealed_file.save(Path(path), "index", {"latents": self.latents} | arrays, facts)
+
+    def _is_safe(self, latents: np.ndarray) -> bool:
+        """Whether products of such latents can be taken as they are."""
+        largest = float(np.abs(latents).max(initial=0.0))
+        return not self.scale_free or largest == 0 or 1 / SAFE <= largest <= SAFE
+
+    @property
     @abstractmethod
-    def _build(self, seed: int) -> None:
-        """Prepare whatever `_query` needs."""
+    def nbytes(self) -> int:
+        """Memory of what queries read."""
 
     @abstractmethod
-    def _query(self, latent: np.ndarray) -> int:
-        """The index of the best candidate found."""
+    def _build(self, latents: np.ndarray, seed: int) -> None:
+        """Prepare for queries among latents (N, d), whose products cannot overflow."""
+
+    @abstractmethod
+    def _find(self, latents: np.ndarray) -> np.ndarray:
+        """The winner's number (n,) for each of the queries (n, d)."""
+
+
+class CompiledIndex(Index):
+    """An index that is all in `tables`, arrays (sets, …) for a compiled loop.
+
+    There is one set here; in training there is one for every member at work.
+    """
+
+    tables: Tables
+    search: ClassVar[Callable[[np.ndarray, np.ndarray, Tables, np.ndarray], None]]
+    """search(sets, queries, tables, found) writes the winner of set sets[n] for each of the queries (n, d)."""
+
+    @property
+    def nbytes(self) -> int:
+        return sum(table.nbytes for table in self.tables)
+
+    def _build(self, latents: np.ndarray, seed: int) -> None:
+        self.tables = self._tables(latents, seed)
+
+    def _find(self, latents: np.ndarray) -> np.ndarray:
+        found = np.empty(len(latents), np.int64)
+        type(self).search(np.zeros(len(latents), np.int64), latents, self.tables, found)
+        return found
+
+    @abstractmethod
+    def _tables(self, latents: np.ndarray, seed: int) -> Tables:
+        """All that `search` reads: the same shapes for any latents (N, d)."""
+
+
+def tame(latents: np.ndarray) -> np.ndarray:
+    """The latents times a power of two that brings the largest number below 1: nothing is rounded that matters."""
+    return np.ldexp(latents, -np.frexp(np.abs(latents).max())[1])

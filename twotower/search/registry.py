@@ -1,0 +1,41 @@
+"""The indexes by name, and reading them from files."""
+
+import json
+from pathlib import Path
+
+from twotower.errors import UserError
+from twotower.files import sealed_file
+from twotower.search.base import Index
+from twotower.search.box_tree import BoxTree
+from twotower.search.brute_force import BruteForce
+from twotower.search.directional_coreset import DirectionalCoreset
+from twotower.search.hull import Hull
+from twotower.search.peers import Faiss, HnswLib
+from twotower.search.random_feature_tree import RandomFeatureTree
+from twotower.search.signed_random_projections import PaperSignedRandomProjections, SignedRandomProjections
+
+METHODS: dict[str, type[Index]] = {
+    method.name: method
+    for method in (
+        BruteForce,
+        BoxTree,
+        DirectionalCoreset,
+        Hull,
+        SignedRandomProjections,
+        PaperSignedRandomProjections,
+        RandomFeatureTree,
+        Faiss,
+        HnswLib,
+    )
+}
+
+
+def load(path: str | Path) -> Index:
+    """The index that `save` wrote, built again: the same answers, with nothing in the file to trust but numbers."""
+    tensors, text = sealed_file.load(Path(path), "index")
+    try:
+        facts = json.loads(text)
+        latents = tensors.pop("latents")
+        return METHODS[facts["method"]](**facts["options"], **tensors).build(latents, facts["seed"])
+    except (ValueError, TypeError, KeyError) as error:
+        raise UserError(f"{path} does not describe an index of this version: build and save it again.") from error
