@@ -1,10 +1,12 @@
 """Train, resume and evaluate: what the command line does, for Python."""
 
 import dataclasses
+import os
 import signal
+import sys
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -48,14 +50,15 @@ def train(task: str | TrainConfig, *, progress: bool = True, **options: Any) -> 
 
     For example train("hopper", preset="fast", seed=3, workers=2, policy={"search": "corner"}, strategy={"lazy": 5}).
     """
-    if isinstance(task, TrainConfig):
-        config = task
-    else:
-        config = task_config(task, options.get("policy", {}).get("kind"), options.get("preset", "paper"))
-    config = budgeted(merged(config, options))
+    if not isinstance(task, TrainConfig):
+        policy = options.get("policy", {})
+        kind = policy.get("kind") if isinstance(policy, dict) else getattr(policy, "kind", None)
+        task = task_config(task, kind, options.get("preset", "paper"))
+    config = budgeted(merged(task, options))
     experiment = build(config)  # before the folder exists: what is refused leaves nothing behind
     folder = RunFolder.create(config)
-    return _run(Trainer(experiment, folder), folder, progress)
+    with folder.locked():
+        return _run(Trainer(experiment, folder), folder, progress)
 
 
 def resume(path: str | Path, *, progress: bool = True, **options: Any) -> Run:
@@ -68,28 +71,34 @@ def resume(path: str | Path, *, progress: bool = True, **options: Any) -> Run:
         if name not in allowed:
             raise UserError(f"resume cannot change {name!r}: it would be another run{nearest(name, allowed)}.")
     folder = RunFolder.open(path)
-    config = merged(folder.read_config(), options)
-    trainer = Trainer(build(config), folder)
-    if options:
-        folder.write_config(config)
-    return _run(trainer, folder, progress)
+    with folder.locked():  # before reading: another process may be writing
+        config = merged(folder.read_config(), options)
+        trainer = Trainer(build(config), folder)
+        if options:
+            folder.write_config(config)
+        return _run(trainer, folder, progress)
 
 
-def merged(config: Config, options: dict[str, Any], where: str = "options") -> Config:
-    """A configuration with some fields replaced; nested parts take dictionaries."""
+def merged(config: Config, options: Any, where: str = "options") -> Config:
+    """A configuration with some fields replaced; nested parts take dictionaries, or whole configurations."""
+    options = dataclasses.asdict(options) if dataclasses.is_dataclass(options) else options  # pyright: ignore[reportArgumentType]
+    if not isinstance(options, dict):
+        raise UserError(f"{where} must be a dictionary or a configuration, not {options!r}.")
     plain = dataclasses.asdict(config)  # pyright: ignore[reportArgumentType]
     for name, value in options.items():
-        if name not in plain:
-            raise UserError(f"{where} has an unknown field {name!r}{nearest(name, plain)}.")
-        value = dataclasses.asdict(value) if dataclasses.is_dataclass(value) else value  # pyright: ignore[reportArgumentType]
-        plain[name] = plain[name] | value if isinstance(plain[name], dict) and isinstance(value, dict) else value
+        part = next((part for part, fields in plain.items() if isinstance(fields, dict) and name in fields), None)
+        if name not in plain and part:
+            raise UserError(f"{where} has no field {name!r}, but {part} has: give {part}={{{name!r}: {value!r}}}.")
+        if name in plain and dataclasses.is_dataclass(getattr(config, name)):
+            value = merged(getattr(config, name), value, f"{where}.{name}")
+        plain[name] = dataclasses.asdict(value) if dataclasses.is_dataclass(value) else value  # pyright: ignore[reportArgumentType]
     return from_dict(type(config), plain, where)
 
 
 def _run(trainer: Trainer, folder: RunFolder, progress: bool) -> Run:
     """Train to the end of the budget, evaluate, draw the curve."""
     config = trainer.experiment.config
-    with folder.locked(), _stopping(trainer) as stopped, _view(config, progress) as view:
+    with _stopping(trainer) as stopped, _view(config, progress) as view:
         trainer.run(view.show)
     if stopped:
         return Run(folder.path, stopped[0])
@@ -124,6 +133,8 @@ def _stopping(trainer: Trainer) -> Iterator[list[int]]:
             raise KeyboardInterrupt
         received.append(number)
         trainer.stop_requested = True
+        with suppress(OSError):  # not print, which the signal may have interrupted
+            os.write(2, b"Stopping after this iteration; Ctrl-C again stops at once.\n")
 
     if threading.current_thread() is not threading.main_thread():
         yield received
@@ -137,8 +148,6 @@ def _stopping(trainer: Trainer) -> Iterator[list[int]]:
 
 
 def _view(config: TrainConfig, progress: bool) -> View:
-    import sys
-
     if not progress:
         return Silent(config)
     return Live(config) if sys.stdout.isatty() and not config.plain else Plain(config)

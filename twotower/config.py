@@ -280,6 +280,7 @@ def from_dict(cls: type[Config], data: Any, where: str = "config") -> Config:
 
 
 def _from_plain(hint: Any, value: Any, where: str) -> Any:
+    value = value.item() if getattr(value, "shape", None) == () else value  # a NumPy scalar
     if dataclasses.is_dataclass(hint):
         return from_dict(hint, value, where)  # pyright: ignore[reportArgumentType]
     origin = get_origin(hint)

@@ -23,6 +23,8 @@ class Experiment(NamedTuple):
 
 def build(config: TrainConfig) -> Experiment:
     """The parts of a run; refuses choices that do not fit together."""
+    if config.iterations is None and config.steps is None:
+        raise UserError("A run needs a budget: give --iterations or --steps.")
     spec = inspect(config.env, config.env_id or config.task, recipes.names())
     policy = make_policy(config.policy, config.candidates, spec.observation_size, spec.actions)
     if config.strategy.common_random_numbers and config.strategy.estimator != "antithetic":

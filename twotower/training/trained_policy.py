@@ -26,9 +26,8 @@ class TrainedPolicy:
         config, spec = file.config, file.spec
         self._policy = make_policy(config.policy, config.candidates, spec.observation_size, spec.actions)
         self._policy.check_theta(file.theta)
-        self._actor = make_actor(self._policy, 1)
-        self._actor.begin(shared_key(config.candidates, config.seed, Domain.EVALUATION, 0), file.theta)
-        self._started = -1
+        self._actor = make_actor(self._policy, 0)
+        self._episodes = np.zeros(0, np.int64)
 
     def predict(
         self,
@@ -52,40 +51,41 @@ class TrainedPolicy:
                 ended = np.asarray(episode_start, bool) & (steps > 0)
                 episodes[ended] += count
                 steps[ended] = 0
-        actions = np.stack([self._act(*each) for each in zip(observations, episodes, steps, strict=True)])
+        actions = self._act(observations, episodes, steps)
         return actions if batched else actions[0], (episodes, steps + 1)
 
     def evaluate(self, episodes: int = 20) -> Evaluation:
         """Fresh episodes in the task the policy was trained for; the same returns wherever it is loaded."""
         return evaluate_policy(self.file, episodes)
 
-    def _act(self, observation: np.ndarray, episode: np.integer, step: np.integer) -> np.ndarray:
-        actor, spec = self._actor, self.file.spec
-        if episode != self._started:
-            key = rollout_key(self.file.config.seed, Domain.EVALUATION, 0, int(episode))
-            actor.start(0, self.theta.astype(np.float32), key)
-            self._started = episode
-        actor.steps[0] = step
-        action = actor.act(np.zeros(1, np.int32), observation[None])[0]
-        return action + spec.actions.first if isinstance(spec.actions, DiscreteActions) else action.astype(np.float32)
+    def _act(self, observations: np.ndarray, episodes: np.ndarray, steps: np.ndarray) -> np.ndarray:
+        """Actions as the environment takes them; a row acts like an evaluation's member of that episode."""
+        config, space = self.file.config, self.file.spec.actions
+        if len(self._episodes) != len(episodes):
+            self._actor = make_actor(self._policy, len(episodes))
+            self._actor.begin(shared_key(config.candidates, config.seed, Domain.EVALUATION, 0), self.theta)
+            self._episodes = np.full(len(episodes), -1)
+        for row in np.flatnonzero(self._episodes != episodes).tolist():
+            self._actor.start(row, self.theta, rollout_key(config.seed, Domain.EVALUATION, 0, int(episodes[row])))
+        self._episodes = episodes
+        self._actor.steps[:] = steps
+        actions = self._actor.act(np.arange(len(episodes), dtype=np.int32), observations)
+        return actions + space.first if isinstance(space, DiscreteActions) else actions.astype(np.float32)
 
     def _observations(self, observation: np.ndarray | Mapping[str, np.ndarray]) -> tuple[np.ndarray, bool]:
         """Observations as the network takes them, rows (n, s), and whether they came as a batch."""
         size = self.file.spec.observation_size
-        if isinstance(observation, Mapping):
-            parts = [np.asarray(observation[name], np.float64) for name in sorted(observation)]
-            batched = sum(part.size for part in parts) != size
-            rows = len(parts[0]) if batched else 1
-            flat = np.concatenate([part.reshape(rows, -1) for part in parts], axis=1)
-        else:
-            flat = np.asarray(observation, np.float64)
-            batched = flat.size != size or (flat.ndim > 1 and flat.shape == (1, size))
-            flat = flat.reshape(len(flat) if batched and flat.ndim > 1 else 1, -1)
-        if flat.shape[1] != size:
-            raise UserError(f"The policy takes observations of size {size}, not {flat.shape[1]} numbers.")
-        if self.file.normaliser is not None:
-            flat = self.file.normaliser(flat)
-        return np.ascontiguousarray(flat), batched
+        named = observation if isinstance(observation, Mapping) else {"": observation}
+        parts = [np.asarray(named[name], np.float64) for name in sorted(named)]
+        # A batch of one is told from one observation by the dimension it adds.
+        one = {part.shape[:1] for part in parts} == {(1,)} and max(part.ndim for part in parts) > 1
+        batched = one or sum(part.size for part in parts) != size
+        rows = max(len(parts[0]), 1) if batched and parts[0].ndim else 1
+        if any(part.size % rows for part in parts) or sum(part.size for part in parts) != rows * size:
+            shapes = ", ".join(str(part.shape) for part in parts)
+            raise UserError(f"The policy takes observations of {size} numbers, not arrays of shape {shapes}.")
+        flat = np.concatenate([part.reshape(rows, -1) for part in parts], axis=1)
+        return flat if self.file.normaliser is None else self.file.normaliser(flat), batched
 
 
 def load(path: str | Path) -> TrainedPolicy:
