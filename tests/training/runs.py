@@ -32,6 +32,13 @@ VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {
     "hopper, fixed": ("hopper", {"candidates": {"refresh": "fixed", "draw": "sobol"}}),
     "hopper, common": ("hopper", {"strategy": {"common_random_numbers": True}}),
     "hopper, forward": ("hopper", {"strategy": {"estimator": "forward_difference", "directions": "structured"}}),
+    "hopper, normalised, adam": (
+        "hopper",
+        {
+            "policy": {"normalise_observations": True},
+            "strategy": {"step_rule": "adam", "shaping": "ranks", "episodes_per_member": 2},
+        },
+    ),
     "lunarlander, step": ("lunarlander", {}),
     "lunarlander, iteration, lazy": (
         "lunarlander", {"candidates": {"refresh": "iteration"}, "strategy": {"lazy": 2, "sigma_decay": 0.9}},
