@@ -193,3 +193,12 @@ def test_a_file_that_describes_no_index_is_refused(tmp_path: Path, text: str) ->
     sealed_file.save(tmp_path / "x", "index", {"latents": np.ones((2, 2), np.float32)}, text)
     with pytest.raises(UserError, match="does not describe an index"):
         load(tmp_path / "x")
+
+
+def test_compiled_indexes_count_the_candidates_they_score(case: str) -> None:
+    index = index_of(case).build(generator(2).normal(size=(3000, 3)))
+    index.query_batch(generator(3).normal(size=(40, 3)))
+    if isinstance(index, CompiledIndex):
+        assert index.visited.shape == (40,) and (index.visited >= 1).all()
+        most = 3072 if case == "brute_force" else 1600  # whole tiles
+        assert index.visited.mean() <= most

@@ -234,11 +234,12 @@ def largest(values, lanes):
 
 
 @njit(cache=True)
-def search_box_tree(sets, queries, tables, found):
+def search_box_tree(sets, queries, tables, found, visited):
     """For query n, the number of the best candidate of tree sets[n].
 
     points (sets, leaves, d, size) and numbers (sets, leaves, size) lie leaf by leaf; boxes (sets, nodes, 2d, FANOUT)
-    level by level, along the axes in rotations (sets, d, d); facts (sets, d + 2): mean, radius, slack.
+    level by level, along the axes in rotations (sets, d, d); facts (sets, d + 2): mean, radius, slack. visited (n,)
+    counts the candidates scored.
     """
     points, numbers, boxes, rotations, facts = tables
     size, leaves = points.shape[2], points.shape[1]
@@ -252,23 +253,23 @@ def search_box_tree(sets, queries, tables, found):
     )
     for n in range(sets.size):
         tree = sets[n]
-        found[n] = descend(
+        found[n], visited[n] = descend(
             queries[n], points[tree], numbers[tree], boxes[tree], rotations[tree], facts[tree], levels, scratch
         )
 
 
 @njit(cache=True)
 def descend(query, points, numbers, boxes, rotation, facts, levels, scratch):
-    """Depth first, best bound first; of equal candidates the one with the lowest number."""
+    """The winner and how many were scored: depth first, best bound first; of equals the one with the lowest number."""
     rotated, bounds, path, scores, lanes = scratch
     size, slack = query.size, facts[query.size + 1]
     margin = turn(query, rotation, rotated) * facts[size] * size * ROUNDING
     if margin == 0:
-        return 0  # every product is zero
+        return 0, 0  # every product is zero
     baseline = np.float32(0.0)
     for c in range(size):
         baseline += query[c] * facts[c]
-    best, winner, floor = np.float32(-np.inf), 0, np.float32(-np.inf)
+    best, winner, floor, visited = np.float32(-np.inf), 0, np.float32(-np.inf), 0
     last, level = levels.size - 2, 0
     path[0] = 0
     bound_children(rotated[0], rotated[1], boxes[0], bounds[0])
@@ -289,6 +290,7 @@ def descend(query, points, numbers, boxes, rotation, facts, levels, scratch):
             bound_children(rotated[0], rotated[1], boxes[levels[level] + node], bounds[level])
             continue
         score_leaf(query, points[node], scores)
+        visited += scores.size
         value = largest(scores, lanes)
         if value >= best:
             place = 0
@@ -298,7 +300,7 @@ def descend(query, points, numbers, boxes, rotation, facts, levels, scratch):
                 winner = numbers[node, place]
             best = value
             floor = best + slack * max(best - baseline, np.float32(0.0)) - (margin if slack == 0 else np.float32(0.0))
-    return winner
+    return winner, visited
 
 
 @njit(cache=True)

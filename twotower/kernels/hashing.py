@@ -10,12 +10,12 @@ MAX_RUN = 512  # candidates scored at a time
 
 
 @njit(cache=True)
-def search_buckets(sets, queries, tables, found):
+def search_buckets(sets, queries, tables, found, visited):
     """For query n, the number of the best candidate among the first `budget` in set sets[n]'s buckets.
 
     points (sets, d, N) and numbers (sets, N) lie bucket by bucket; keys (sets, buckets) ascend and name the buckets,
     -1 where there is no more; starts (sets, buckets + 1); projections (sets, m, d) and offsets (sets, m) make the
-    query's hash; weighted (sets,) and budget (sets,) are the choices.
+    query's hash; weighted (sets,) and budget (sets,) are the choices. visited (n,) counts the candidates scored.
     """
     points, numbers, keys, starts, projections, offsets, weighted, budget = tables
     bits = projections.shape[1]
@@ -36,6 +36,7 @@ def search_buckets(sets, queries, tables, found):
             left -= end - begin
             best, winner = scan_run(queries[n], points[at], numbers[at], begin, end, scores, lanes, best, winner)
         found[n] = max(winner, 0)
+        visited[n] = budget[at] - left
 
 
 @njit(cache=True)

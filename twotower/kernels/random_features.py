@@ -145,11 +145,12 @@ def sample_tree(query, uniforms, tables, found):
 
 
 @njit(cache=True)
-def search_random_features(sets, queries, tables, found):
+def search_random_features(sets, queries, tables, found, visited):
     """For query n, the best of some samples of set sets[n], or the best of its heaviest leaf (no samples).
 
     latents (sets, N, d); sums (sets, leaves, r); projections (sets, r, d) and weights (sets, r) make the features;
-    options (sets, 4): leaf size, scale of a query, whether to normalise it, samples.
+    options (sets, 4): leaf size, scale of a query, whether to normalise it, samples. visited (n,) counts the
+    candidates scored.
     """
     latents, sums, projections, weights, options = tables
     for n in range(sets.size):
@@ -158,13 +159,14 @@ def search_random_features(sets, queries, tables, found):
         target, features, products = np.empty(queries.shape[1]), np.empty(weights.shape[1]), np.empty(leaf)
         scaled(queries[n], options[at], target)
         query_features(target, projections[at], weights[at], features)
-        best, found[n] = -np.inf, 0
+        best, found[n], visited[n] = -np.inf, 0, 0
         for k in range(max(samples, 1)):
             if samples > 0:
                 number, inside = sample_leaf(features, sums[at], (k + 0.5) / samples)
             else:
                 number, inside = heaviest_leaf(features, sums[at]), 0.0
             count = products_in_leaf(target, latents[at], leaf, number, products)
+            visited[n] += count
             place = sample_within(products[:count], inside) if samples > 0 else np.argmax(products[:count])
             winner = number * leaf + place
             if products[place] > best or (products[place] == best and winner < found[n]):

@@ -21,13 +21,17 @@ def scan_tiles(query, tiles, scores, lanes):
 
 
 @njit(cache=True)
-def search_scan(sets, queries, tables, found):
-    """For query n, the number of the best candidate of set sets[n]; tiles (sets, tiles, d, TILE), numbers (sets, ·)."""
+def search_scan(sets, queries, tables, found, visited):
+    """For query n, the number of the best candidate of set sets[n]; tiles (sets, tiles, d, TILE), numbers (sets, ·).
+
+    visited (n,) counts the candidates scored.
+    """
     tiles, numbers = tables
     scores, lanes = np.empty((1, TILE), np.float32), np.empty(LANES, np.float32)
     for n in range(sets.size):
         place = scan_tiles(queries[n], tiles[sets[n]], scores, lanes)[1]
         found[n] = numbers[sets[n], place]
+        visited[n] = numbers.shape[1]
 
 
 @njit(cache=True)

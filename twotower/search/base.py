@@ -102,8 +102,10 @@ class CompiledIndex(Index):
     """
 
     tables: Tables
-    search: ClassVar[Callable[[np.ndarray, np.ndarray, Tables, np.ndarray], None]]
-    """search(sets, queries, tables, found) writes the winner of set sets[n] for each of the queries (n, d)."""
+    visited: np.ndarray = np.zeros(0, np.int64)
+    """How many candidates each of the last queries scored, (n,)."""
+    search: ClassVar[Callable[[np.ndarray, np.ndarray, Tables, np.ndarray, np.ndarray], None]]
+    """search(sets, queries, tables, found, visited) writes the winner of set sets[n] for each of the queries (n, d)."""
 
     @property
     def nbytes(self) -> int:
@@ -113,8 +115,8 @@ class CompiledIndex(Index):
         self.tables = self._tables(latents, seed)
 
     def _find(self, latents: np.ndarray) -> np.ndarray:
-        found = np.empty(len(latents), np.int64)
-        type(self).search(np.zeros(len(latents), np.int64), latents, self.tables, found)
+        found, self.visited = np.empty(len(latents), np.int64), np.empty(len(latents), np.int64)
+        type(self).search(np.zeros(len(latents), np.int64), latents, self.tables, found, self.visited)
         return found
 
     @abstractmethod
