@@ -7,6 +7,7 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from twotower import actions, es, policies, recipes, search
+    from twotower.analysis.report import write_report
     from twotower.analysis.video import Video, record_video
     from twotower.api import Run, resume, train
     from twotower.config import CandidatesConfig, EnvConfig, PolicyConfig, StrategyConfig, TrainConfig
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from twotower.training import TrainedPolicy, evaluate_policy, load
 
 _HOMES = {
+    "twotower.analysis.report": ("write_report",),
     "twotower.analysis.video": ("Video", "record_video"),
     "twotower.api": ("Run", "resume", "train"),
     "twotower.config": ("CandidatesConfig", "EnvConfig", "PolicyConfig", "StrategyConfig", "TrainConfig"),
@@ -48,6 +50,7 @@ __all__ = [
     "resume",
     "search",
     "train",
+    "write_report",
 ]
 
 

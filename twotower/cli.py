@@ -23,6 +23,7 @@ twotower: implicit two-tower policies, trained by evolution strategies
   twotower resume runs/swimmer-…              go on from the last checkpoint
   twotower evaluate runs/swimmer-… --episodes 100 --json
   twotower video runs/swimmer-…               film an episode, as mp4 or gif
+  twotower report runs/                       compare runs in one page, report.html
   twotower bench throughput hopper            training against the physics alone
 
 Every command has its own --help. Versions: twotower --version."""
@@ -178,6 +179,15 @@ def video(arguments: list[str]) -> int:
     )
 
 
+def report(arguments: list[str]) -> int:
+    """twotower report RUNS …"""
+    from twotower.analysis import commands
+
+    return commands.report(
+        _parse(commands.ReportOptions, "report", arguments, "twotower report runs/ --out report.html")
+    )
+
+
 def bench(arguments: list[str]) -> int:
     """twotower bench throughput …"""
     from twotower.benchmarks import BENCHMARKS
@@ -195,6 +205,7 @@ COMMANDS: dict[str, Callable[[list[str]], int]] = {
     "resume": resume,
     "evaluate": evaluate,
     "video": video,
+    "report": report,
     "bench": bench,
 }
 

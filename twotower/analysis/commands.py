@@ -26,6 +26,39 @@ class VideoOptions:
     """The video ends after this much of the task's own time."""
 
 
+@dataclass(frozen=True)
+class ReportOptions:
+    """Show runs in one page: curves, comparisons with intervals and tests, configurations, times, videos.
+
+    The page is a single file that needs no network; runs that differ in nothing but their seed are averaged.
+    """
+
+    runs: Positional[tuple[str, ...]]
+    """Run folders, or folders of run folders."""
+    out: str = "report.html"
+    """The .html file to write."""
+    title: str = "Training runs"
+    """The page's title."""
+    ties: bool = True
+    """Run an episode of every policy to see how often its best scores tie."""
+    video: bool = False
+    """Film the best run of every configuration that has no video yet."""
+
+
+def report(options: ReportOptions) -> int:
+    """Write the page and say what is in it."""
+    from twotower.analysis.report import write_report
+
+    if not options.runs:
+        raise UserError("Name run folders or a folder of them: twotower report runs/")
+    shown = write_report(options.runs, options.out, options.title, options.ties, options.video)
+    count = len(shown.runs)
+    print(f"{options.out}: {count} {'run' if count == 1 else 'runs'}")
+    for out in shown.left_out:
+        print(f"left out: {out.path}: {out.reason}")
+    return 0
+
+
 def video(options: VideoOptions) -> int:
     """Film an episode and say what it shows."""
     from twotower.analysis.video import record_video
