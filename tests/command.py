@@ -31,6 +31,13 @@ def twotower(*arguments: str, cwd: Path, expect: int = 0) -> "subprocess.Complet
     return subprocess.CompletedProcess(arguments, process.returncode, out, err)
 
 
+def run_python(code: str, cwd: Path) -> str:
+    """Run code in a new interpreter and return what it printed."""
+    done = subprocess.run([sys.executable, "-c", code], cwd=cwd, env=ENVIRONMENT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
 def sentence(*arguments: str, cwd: Path) -> str:
     """The one sentence with which a command refuses, on standard error, with exit code 2."""
     done = twotower(*arguments, cwd=cwd, expect=2)
