@@ -64,7 +64,7 @@ def train(task: str | TrainConfig, *, progress: bool = True, **options: Any) -> 
 def resume(path: str | Path, *, progress: bool = True, **options: Any) -> Run:
     """Go on from a run's last checkpoint, with the bits it would have had; a larger budget extends it."""
     allowed = (
-        "iterations", "steps", "workers", "executor", "worker_timeout", "plain", "evaluation_episodes",
+        "iterations", "steps", "workers", "executor", "ray", "worker_timeout", "plain", "evaluation_episodes",
         "checkpoint_seconds",
     )  # fmt: skip
     for name in options:

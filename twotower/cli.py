@@ -4,13 +4,13 @@ import dataclasses
 import json
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from tyro.conf import Positional
 
 from twotower import __version__
-from twotower.config import TrainConfig, nearest
+from twotower.config import ExecutorName, RayConfig, TrainConfig, nearest
 from twotower.errors import UserError
 
 USAGE = """\
@@ -40,7 +40,10 @@ class ResumeOptions:
     steps: int | None = None
     """A new budget of environment steps."""
     workers: int | None = None
-    """Worker processes; the result does not depend on them."""
+    """Workers; the result does not depend on them."""
+    executor: ExecutorName | None = None
+    """Where workers live from now on."""
+    ray: RayConfig = field(default_factory=RayConfig)
     worker_timeout: float | None = None
     """A worker that makes no step for this many seconds counts as dead."""
     plain: bool | None = None
@@ -125,6 +128,8 @@ def resume(arguments: list[str]) -> int:
     from twotower import api
 
     run_folder = options.pop("run")
+    if options["ray"]["address"] is None:
+        options["ray"] = None
     return _report(api.resume(run_folder, **{name: value for name, value in options.items() if value is not None}))
 
 

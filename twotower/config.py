@@ -13,6 +13,7 @@ from twotower.errors import UserError
 
 PolicyKind = Literal["itt", "iot", "explicit"]
 PresetName = Literal["paper", "fast", "ars"]
+ExecutorName = Literal["processes", "serial", "ray"]
 
 
 @dataclass(frozen=True)
@@ -135,6 +136,15 @@ class EnvConfig:
 
 
 @dataclass(frozen=True)
+class RayConfig:
+    """Which Ray `--executor ray` uses."""
+
+    address: str | None = None
+    """The cluster's HOST:PORT, or auto for the one that this machine is a node of; None starts Ray here, for this run
+    alone."""
+
+
+@dataclass(frozen=True)
 class TrainConfig:
     """Train a policy; the task is a recipe (see `twotower tasks`) or any environment id."""
 
@@ -152,9 +162,9 @@ class TrainConfig:
     steps: int | None = None
     """Stop at the first iteration that reaches this many environment steps; None takes the preset's."""
     workers: int | None = None
-    """Worker processes; None takes one a core. The result does not depend on it."""
-    executor: Literal["processes", "serial"] = "processes"
-    """Where workers live: processes of their own, or inside this one."""
+    """Workers; None takes one a core, over all nodes where there are several. The result does not depend on it."""
+    executor: ExecutorName = "processes"
+    """Where workers live: processes of their own, inside this one, or on a Ray cluster."""
     worker_timeout: float = 300.0
     """A worker that makes no step for this many seconds counts as dead, and another does its work again."""
     run_dir: str | None = None
@@ -169,6 +179,7 @@ class TrainConfig:
     candidates: CandidatesConfig = field(default_factory=CandidatesConfig)
     strategy: StrategyConfig = field(default_factory=StrategyConfig)
     env: EnvConfig = field(default_factory=EnvConfig)
+    ray: RayConfig = field(default_factory=RayConfig)
 
     def __post_init__(self) -> None:
         check(self)
@@ -242,7 +253,16 @@ def check(config: TrainConfig) -> None:
     for name, value in (("count", candidates.count), ("final-count", candidates.final_count)):
         if value > 2**24:
             raise UserError(f"--candidates.{name} must be at most 2^24, not {value}.")
+    if config.ray.address is not None and not is_ray_address(config.ray.address):
+        raise UserError(f"--ray.address must be auto or HOST:PORT, not {config.ray.address!r}.")
     env_kwargs(env)
+
+
+def is_ray_address(address: str) -> bool:
+    """Whether this is `auto` or HOST:PORT."""
+    host, _, port = address.rpartition(":")
+    whole = bool(host) and "/" not in host and port.isascii() and port.isdigit() and len(port) < 6
+    return address == "auto" or (whole and 0 < int(port) < 2**16)
 
 
 def env_kwargs(env: EnvConfig) -> dict[str, Any]:

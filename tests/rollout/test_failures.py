@@ -3,6 +3,7 @@
 import dataclasses
 import json
 import os
+import pickle
 import re
 import signal
 from pathlib import Path
@@ -148,7 +149,7 @@ def test_closing_ends_workers_that_are_busy() -> None:
     workers, job = prepared("processes", "sleep")
     assert isinstance(workers, Processes)
     for share in range(2):
-        workers._post(share, workers._pack("evaluate", (job,)))
+        workers._post(share, workers._pack(pickle.dumps(("evaluate", (job,)))))
     workers.close()
     assert all(worker.process.poll() is not None for worker in workers.workers)
 

@@ -22,6 +22,7 @@ SMALL: dict[str, Any] = {
     "strategy": {"num_directions": 4},
     "env": {"slots": 5, "max_episode_steps": 40},
 }
+CIRCUMSTANCES = ("seconds", "per_s", "workers", "bytes")  # of a row of metrics: not part of the result
 VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {
     "hopper, step": ("hopper", {}),
     "hopper, rollout, lazy": ("hopper", {"candidates": {"refresh": "rollout"}, "strategy": {"lazy": 3}}),
@@ -81,13 +82,13 @@ class Died(BaseException):
 
 
 def result(folder: RunFolder) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    """All of a run's checkpoint and metrics that does not measure time."""
+    """All of a run's checkpoint and metrics that measures neither time nor who did the work."""
     checkpoint = Checkpoint.load(folder.checkpoint)._asdict()
     timeless = {name: value for name, value in checkpoint.items() if name not in ("seconds", "metrics_bytes")}
     return (
         {name: value.tobytes() if hasattr(value, "tobytes") else value for name, value in timeless.items()},
         [
-            {name: value for name, value in row.items() if "seconds" not in name and "per_s" not in name}
+            {name: value for name, value in row.items() if not any(part in name for part in CIRCUMSTANCES)}
             for row in read_metrics(folder.metrics)
         ],
     )

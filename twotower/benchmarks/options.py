@@ -1,13 +1,13 @@
 """What `twotower bench throughput` can be asked for."""
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from tyro.conf import Positional
 
 from twotower.benchmarks.suite import PAPER, Case
-from twotower.config import PolicyKind, TrainConfig
+from twotower.config import ExecutorName, PolicyKind, RayConfig, TrainConfig
 from twotower.errors import UserError
 from twotower.training import task_config
 
@@ -34,8 +34,9 @@ class ThroughputConfig:
     """Environments alive at once over all workers; None takes the recipe's."""
     workers: int | None = None
     """Worker processes; None takes one a core."""
-    executor: Literal["processes", "serial"] = "processes"
-    """Where workers live: processes of their own, or inside this one."""
+    executor: ExecutorName = "processes"
+    """Where workers live: processes of their own, inside this one, or on a Ray cluster."""
+    ray: RayConfig = field(default_factory=RayConfig)
     repetitions: int = 7
     """How often training, replay and ceiling are measured in turn."""
     seconds: float = 1.0
@@ -79,6 +80,7 @@ class ThroughputConfig:
             seed=self.seed,
             workers=self.workers,
             executor=self.executor,
+            ray=self.ray,
             candidates=replace(
                 candidates,
                 count=candidates.count if self.candidates is None else self.candidates,

@@ -35,6 +35,10 @@ class Account(NamedTuple):
     """What each worker spent on its share."""
     replaced: int
     """Workers that died meanwhile, whose shares were done again."""
+    bytes_out: int = 0
+    """Length of the message that every worker was sent."""
+    bytes_back: int = 0
+    """Length of all their answers together."""
 
 
 class Executor(ABC):

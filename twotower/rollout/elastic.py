@@ -1,9 +1,11 @@
 """Workers that may die: what one owed is done again by its successor, with the same bits."""
 
+import pickle
 import time
 from abc import abstractmethod
 from collections import Counter
 from collections.abc import Iterable
+from multiprocessing.reduction import ForkingPickler
 from typing import Any, NamedTuple
 
 from twotower.errors import UserError
@@ -29,11 +31,12 @@ class Elastic(Executor):
     def call(self, method: str, *arguments: Any) -> list[Any]:
         started = time.perf_counter()
         shares = self._recruit()
-        message = self._pack(method, arguments)
+        pickled = bytes(ForkingPickler.dumps((method, arguments)))
+        message = self._pack(pickled)
         for share in range(shares):
             self._post(share, message)
         seconds_ship = time.perf_counter() - started
-        answers: dict[int, tuple[float, Any]] = {}
+        answers: dict[int, bytes] = {}
         deaths: Counter[int] = Counter()
         watch = _Watch(self.timeout)
         while len(answers) < shares:
@@ -50,8 +53,8 @@ class Elastic(Executor):
                     self._post(share, message)
                 else:
                     answers[share] = answer
-        seconds, values = zip(*(answers[share] for share in range(shares)), strict=True)
-        self.account = Account(seconds_ship, seconds, deaths.total())
+        seconds, values = zip(*(pickle.loads(answers[share]) for share in range(shares)), strict=True)
+        self.account = Account(seconds_ship, seconds, deaths.total(), len(pickled), sum(map(len, answers.values())))
         for value in values:
             if isinstance(value, UserError):
                 raise value
@@ -62,16 +65,16 @@ class Elastic(Executor):
         """See to it that there are workers, and say how many share the work."""
 
     @abstractmethod
-    def _pack(self, method: str, arguments: tuple[Any, ...]) -> Any:
-        """A call as the message that every worker gets."""
+    def _pack(self, pickled: bytes) -> Any:
+        """A pickled call as the message that every worker gets."""
 
     @abstractmethod
     def _post(self, share: int, message: Any) -> None:
         """Send a message to the worker of a share; if it is dead, `_collect` says so."""
 
     @abstractmethod
-    def _collect(self, waiting: list[int], seconds: float) -> Iterable[tuple[int, tuple[float, Any] | Died]]:
-        """What came within `seconds`: shares with their worker's seconds and answer, or its death."""
+    def _collect(self, waiting: list[int], seconds: float) -> Iterable[tuple[int, bytes | Died]]:
+        """What came within `seconds`: shares with what their worker's host answered, or its death."""
 
     @abstractmethod
     def _pulses(self, waiting: list[int]) -> dict[int, int]:

@@ -1,10 +1,12 @@
-"""Where workers live: in this process, or one process each; the results are the same."""
+"""Where workers live: in this process, in one each, or on a Ray cluster; the results are the same."""
 
+import importlib.util
 import os
 from typing import Any, final
 
 from twotower.config import TrainConfig
 from twotower.envs.base import EnvSpec
+from twotower.errors import UserError
 from twotower.rollout.base import Account, Executor, Setup, timed
 from twotower.rollout.plan import slot_streams
 from twotower.rollout.processes import Processes
@@ -27,6 +29,12 @@ class Serial(Executor):
         self.worker.close()
 
 
+def check_executor(config: TrainConfig) -> None:
+    """Refuse an executor that cannot work here."""
+    if config.executor == "ray" and importlib.util.find_spec("ray") is None:
+        raise UserError('--executor ray needs the package ray; run: pip install "twotower[ray]"')
+
+
 def make_executor(
     config: TrainConfig, spec: EnvSpec, num_members: int, worker_class: type[Worker] = Worker
 ) -> Executor:
@@ -34,5 +42,10 @@ def make_executor(
     streams = slot_streams(num_members, config.env.slots, config.strategy.common_random_numbers)
     if config.executor == "serial":
         return Serial(config, spec, streams, worker_class)
+    if config.executor == "ray":
+        check_executor(config)
+        from twotower.rollout.ray_executor import Ray
+
+        return Ray(config, spec, streams, worker_class)
     workers = config.workers or len(os.sched_getaffinity(0))
     return Processes(config, spec, streams, worker_class, workers)

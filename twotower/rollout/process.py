@@ -8,8 +8,7 @@ from multiprocessing.connection import Connection
 
 import numpy as np
 
-from twotower.errors import UserError
-from twotower.rollout.base import timed
+from twotower.rollout.host import Host
 
 PARENT_DEATH_SIGNAL = 1  # prctl's PR_SET_PDEATHSIG
 
@@ -24,17 +23,9 @@ def main() -> None:
     pulse = np.frombuffer(mmap.mmap(int(sys.argv[2]), 8), np.int64)
     try:
         setup, share, shares = connection.recv()
-        worker = None
+        host = Host(setup, pulse)
         while True:
-            method, arguments = connection.recv()
-            try:
-                if worker is None:
-                    worker = setup.worker(share, shares)
-                    worker.pulse = pulse
-                answer = timed(worker, method, arguments)
-            except UserError as error:
-                answer = 0.0, error
-            connection.send(answer)
+            connection.send_bytes(host.answer(share, shares, connection.recv_bytes()))
     except (EOFError, OSError):
         return
 

@@ -54,13 +54,13 @@ class Processes(Elastic):
     def _recruit(self) -> int:
         return self._shares
 
-    def _pack(self, method: str, arguments: tuple[Any, ...]) -> Any:
-        return ForkingPickler.dumps((method, arguments))
+    def _pack(self, pickled: bytes) -> Any:
+        return pickled
 
     def _post(self, share: int, message: Any) -> None:
         self.workers[share].send(message)
 
-    def _collect(self, waiting: list[int], seconds: float) -> Iterator[tuple[int, tuple[float, Any] | Died]]:
+    def _collect(self, waiting: list[int], seconds: float) -> Iterator[tuple[int, bytes | Died]]:
         share_of = {self.workers[share].connection: share for share in waiting}
         for connection in wait(list(share_of), seconds):
             share = share_of[connection]  # pyright: ignore[reportArgumentType]
@@ -101,10 +101,10 @@ class WorkerProcess:
         except OSError:
             self.process.kill()
 
-    def receive(self) -> tuple[float, Any] | Died:
+    def receive(self) -> bytes | Died:
         """The answer that is there, or the news that there will be none."""
         try:
-            return self.connection.recv()
+            return self.connection.recv_bytes()
         except (EOFError, OSError):
             code = self.end(GRACE)
             return Died(f"signal {-code}" if code < 0 else f"exit code {code}")

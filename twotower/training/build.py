@@ -10,6 +10,7 @@ from twotower.errors import UserError
 from twotower.es import STRATEGIES, Strategy
 from twotower.policies import make_policy
 from twotower.policies.base import Policy
+from twotower.rollout.executors import check_executor
 
 
 class Experiment(NamedTuple):
@@ -25,6 +26,7 @@ def build(config: TrainConfig) -> Experiment:
     """The parts of a run; refuses choices that do not fit together."""
     if config.iterations is None and config.steps is None:
         raise UserError("A run needs a budget: give --iterations or --steps.")
+    check_executor(config)
     spec = inspect(config.env, config.env_id or config.task, recipes.names())
     policy = make_policy(config.policy, config.candidates, spec.observation_size, spec.actions)
     if config.strategy.common_random_numbers and config.strategy.estimator != "antithetic":

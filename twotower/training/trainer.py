@@ -124,7 +124,10 @@ class Trainer:
             "seconds_ship": account.seconds_ship,
             "seconds_slowest_worker": max(account.seconds_workers),
             "seconds_median_worker": float(np.median(account.seconds_workers)),
+            "workers": len(account.seconds_workers),
             "workers_replaced": account.replaced,
+            "bytes_out": account.bytes_out,
+            "bytes_back": account.bytes_back,
         }
         return self._row(results, population, seconds) | diagnostics._asdict() | phases
 
