@@ -136,10 +136,11 @@ def choose_fresh(
         )
         chosen[n] = index
         draw_one(index, key, table, low, span, action)
-        refine(
-            one_tower, weights, key, state_sizes, sizes, activation, table, low, span, count, sampling, refinement,
-            tiles, query, box, best, action,
-        )  # fmt: skip
+        if refinement[0] > 0:
+            refine(
+                one_tower, weights, key, state_sizes, sizes, activation, table, low, span, count, sampling, refinement,
+                tiles, query, box, best, action,
+            )  # fmt: skip
         for d in range(low.size):
             actions[n, d] = action[d]
 
