@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from twotower.analysis.report import write_report
     from twotower.analysis.video import Video, record_video
     from twotower.api import Run, resume, train
-    from twotower.config import CandidatesConfig, EnvConfig, PolicyConfig, StrategyConfig, TrainConfig
+    from twotower.config import CandidatesConfig, EnvConfig, PolicyConfig, SearchConfig, StrategyConfig, TrainConfig
     from twotower.errors import UserError
     from twotower.runs import Evaluation, PolicyFile, read_metrics
     from twotower.training import TrainedPolicy, evaluate_policy, load
@@ -19,7 +19,14 @@ _HOMES = {
     "twotower.analysis.report": ("write_report",),
     "twotower.analysis.video": ("Video", "record_video"),
     "twotower.api": ("Run", "resume", "train"),
-    "twotower.config": ("CandidatesConfig", "EnvConfig", "PolicyConfig", "StrategyConfig", "TrainConfig"),
+    "twotower.config": (
+        "CandidatesConfig",
+        "EnvConfig",
+        "PolicyConfig",
+        "SearchConfig",
+        "StrategyConfig",
+        "TrainConfig",
+    ),
     "twotower.errors": ("UserError",),
     "twotower.runs": ("Evaluation", "PolicyFile", "read_metrics"),
     "twotower.training": ("TrainedPolicy", "evaluate_policy", "load"),
@@ -34,6 +41,7 @@ __all__ = [
     "PolicyConfig",
     "PolicyFile",
     "Run",
+    "SearchConfig",
     "StrategyConfig",
     "TrainConfig",
     "TrainedPolicy",

@@ -5,12 +5,12 @@ import json
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Annotated, Any
 
-from tyro.conf import Positional
+from tyro.conf import Positional, arg
 
 from twotower import __version__
-from twotower.config import ExecutorName, RayConfig, TrainConfig, nearest
+from twotower.config import ExecutorName, RayConfig, SearchConfig, TrainConfig, nearest
 from twotower.errors import UserError
 
 USAGE = """\
@@ -58,8 +58,15 @@ class EvaluateOptions:
     """A run's folder or a policy file."""
     episodes: int = 20
     """How many episodes."""
+    method: Annotated[str | None, arg(name="search", aliases=["--search.method"])] = None
+    """Serve with another search than the one trained with; see twotower train --help."""
+    refresh: str | None = None
+    """Keep candidates for another time than in training; an index needs rollout, iteration or fixed."""
+    candidates: int | None = None
+    """Offer another number of candidates than in training."""
+    search: SearchConfig = field(default_factory=SearchConfig)
     json: bool = False
-    """Print one JSON object with mean, std, episodes and returns."""
+    """Print one JSON object with mean, std, episodes, returns and, where audited, search."""
 
 
 @dataclass(frozen=True)
@@ -140,18 +147,29 @@ def evaluate(arguments: list[str]) -> int:
         raise UserError(f"--episodes must be at least 1, not {options.episodes}.")
     from twotower.training import load
 
-    policy = load(options.policy)
-    result = policy.evaluate(options.episodes)
-    recorded = policy.file.evaluation
+    settings = {name: value for name, value in dataclasses.asdict(options.search).items() if value is not None}
+    if not options.search.audit:
+        del settings["audit"]
+    serving = {"search": options.method, "refresh": options.refresh, "candidates": options.candidates}
+    policy = load(options.policy, **serving, **settings)
+    result, audit = policy.evaluate_and_audit(options.episodes)
     if options.json:
         numbers = {"mean": result.mean, "std": result.std, "episodes": options.episodes, "returns": result.returns}
-        print(json.dumps(numbers))
+        print(json.dumps(numbers | ({} if audit is None else {"search": audit._asdict()})))
         return 0
     print(f"{result.mean:.2f} ± {result.std:.2f} over {options.episodes} episodes of {policy.file.spec.env_id}")
+    if audit is not None:
+        print(
+            f"search: regret {audit.regret:.3%} (worst {audit.worst_regret:.2%}), recall {audit.recall:.1%}, "
+            f"{audit.visited:,.0f} candidates scored a choice ({audit.audits:,} audited)"
+        )
+    recorded = policy.file.evaluation
     if recorded is not None:
         shared = min(len(recorded.returns), options.episodes)
-        same = recorded.returns[:shared] == result.returns[:shared]
-        verdict = "reproduced exactly" if same else "NOT reproduced: other versions or another machine?"
+        same = sum(a == b for a, b in zip(recorded.returns, result.returns, strict=False))
+        verdict = "reproduced exactly" if same == shared else "NOT reproduced: other versions or another machine?"
+        if any(value is not None for value in serving.values()):
+            verdict = f"{same} of {shared} episodes the same as served now"
         print(f"recorded at training: {recorded.mean:.2f} ± {recorded.std:.2f}, {verdict}")
     return 0
 

@@ -38,9 +38,10 @@ class PolicyConfig:
     """Take the best candidate, or sample one with probability proportional to exp(K / temperature)."""
     temperature: float = 1.0
     """Temperature of the sampled choice."""
-    search: Annotated[str, arg(aliases=["--search"])] = "auto"
-    """How the best candidate is found: brute_force, bounded (branch and bound over kept candidates), auto (the
-    faster of these two exact ones), or corner (the whole box in closed form, for one-matrix action towers)."""
+    search: Annotated[str, arg(aliases=["--search", "--search.method"])] = "auto"
+    """How the best candidate is found. Exact: brute_force, box_tree, bounded (branch and bound over a box's candidates
+    that all members share), hull (up to 3 dimensions), auto (the fastest of the first three); the whole box in closed
+    form for one-matrix action towers: corner; approximate: coreset, srp, srp_paper, rft. See docs/search.md."""
     refinements: int = 0
     """Rounds of derivative-free optimisation: resample in a box around the best candidate, shrink, repeat."""
     refinement_radius: float = 0.33
@@ -49,6 +50,32 @@ class PolicyConfig:
     """How much the refinement box shrinks each round."""
     normalise_observations: bool = False
     """Shift and scale every observation by the mean and deviation of those seen in training."""
+
+
+@dataclass(frozen=True)
+class SearchConfig:
+    """Options of the search method; None leaves one as the method has it."""
+
+    audit: float = 0.0
+    """Share of the choices to compare with exact search; regret and recall appear in the metrics."""
+    bits: int | None = None
+    """srp, srp_paper: m, the number of projections."""
+    budget: int | None = None
+    """srp, srp_paper: how many candidates a choice scores."""
+    regret: float | None = None
+    """box_tree: (best - found) / (best - mean) that every choice may have; 0 is exact."""
+    directions: int | None = None
+    """coreset: how many random directions."""
+    features: int | None = None
+    """rft: r, the number of random features."""
+    leaf: int | None = None
+    """rft: candidates in a leaf, among which the softmax is exact."""
+    samples: int | None = None
+    """rft: an argmax choice is the best of this many samples; 0 descends to the heavier branch."""
+    normalise: bool | None = None
+    """rft: use cosines in place of inner products."""
+    kind: Literal["optimal", "favor"] | None = None
+    """rft: positive features of the least variance, or FAVOR+."""
 
 
 @dataclass(frozen=True)
@@ -176,6 +203,7 @@ class TrainConfig:
     plain: bool = False
     """Plain lines instead of the live view."""
     policy: PolicyConfig = field(default_factory=PolicyConfig)
+    search: SearchConfig = field(default_factory=SearchConfig)
     candidates: CandidatesConfig = field(default_factory=CandidatesConfig)
     strategy: StrategyConfig = field(default_factory=StrategyConfig)
     env: EnvConfig = field(default_factory=EnvConfig)
@@ -248,6 +276,8 @@ def check(config: TrainConfig) -> None:
         raise UserError(f"--policy.refinements must be 0 or more, not {policy.refinements}.")
     if not config.checkpoint_seconds >= 0:
         raise UserError(f"--checkpoint-seconds must be 0 or more, not {config.checkpoint_seconds}.")
+    if not 0 <= config.search.audit <= 1:
+        raise UserError(f"--search.audit must be between 0 and 1, not {config.search.audit}.")
     if not 0 < config.worker_timeout <= 1e6:
         raise UserError(f"--worker-timeout must be positive and at most 1e6 seconds, not {config.worker_timeout}.")
     for name, value in (("count", candidates.count), ("final-count", candidates.final_count)):

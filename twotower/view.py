@@ -93,10 +93,13 @@ class Live(View):
 
 def summary(row: dict[str, Any]) -> str:
     """The figures of one iteration on a line."""
+    audit = ""
+    if "search_regret" in row:
+        audit = f"  regret {row['search_regret']:.2%} (worst {row['search_worst_regret']:.1%})"
     return (
         f"return {row['return']:.1f}  best {row['best']:.1f}  "
         f"population {row['population_mean']:.1f} ± {row['population_std']:.1f}  "
-        f"{row['steps_per_s']:,.0f} env-steps/s"
+        f"{row['steps_per_s']:,.0f} env-steps/s{audit}"
     )
 
 

@@ -11,8 +11,9 @@ from twotower.errors import UserError
 from twotower.kernels import implicit
 from twotower.kernels.layout import TILE
 from twotower.policies import make_policy
-from twotower.policies.actor import BoundedActor, KeptActor, can_bound, make_actor, pays
+from twotower.policies.actor import BoundedActor, KeptActor, make_actor
 from twotower.policies.base import ImplicitPolicy
+from twotower.policies.searches import can_bound, pays
 from twotower.randomness import derive, generator
 
 STATE, SLOTS = 4, 3

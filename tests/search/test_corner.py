@@ -112,5 +112,5 @@ def test_it_is_refused_where_it_does_not_apply(space: Any, choices: dict[str, An
 
 
 def test_an_unknown_search_is_refused() -> None:
-    with pytest.raises(UserError, match="must be one of auto, brute_force, bounded, corner"):
+    with pytest.raises(UserError, match="must be one of auto, bounded, corner, brute_force"):
         make_policy(PolicyConfig(search="hash"), CandidatesConfig(), STATE, box(1))

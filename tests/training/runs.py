@@ -31,6 +31,20 @@ VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {
         "hopper", {"candidates": {"refresh": "iteration"}, "strategy": {"lazy_decay": 0.4}},
     ),
     "hopper, fixed": ("hopper", {"candidates": {"refresh": "fixed", "draw": "sobol"}}),
+    "hopper, rollout, tree, lazy": (
+        "hopper",
+        {
+            "candidates": {"refresh": "rollout"}, "policy": {"search": "box_tree"}, "search": {"audit": 0.1},
+            "strategy": {"lazy": 2},
+        },
+    ),
+    "hopper, iteration, srp, lazy": (
+        "hopper",
+        {
+            "candidates": {"refresh": "iteration"}, "policy": {"search": "srp"},
+            "search": {"bits": 3, "budget": 20, "audit": 1.0}, "strategy": {"lazy": 3},
+        },
+    ),
     "hopper, common": ("hopper", {"strategy": {"common_random_numbers": True}}),
     "hopper, forward": ("hopper", {"strategy": {"estimator": "forward_difference", "directions": "structured"}}),
     "hopper, normalised, adam": (

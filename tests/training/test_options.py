@@ -143,7 +143,7 @@ def test_a_member_is_worth_the_mean_of_its_episodes(tmp_path: Path) -> None:
     means = np.append((returns[:8] + returns[8:16]) / 2, 0.0)
     for trainer, values in ((once, means), (twice, returns)):
         count = len(values)
-        parts = (np.arange(count), values, values, np.ones(count, int), values, nothing[:count], nothing[:count])
+        parts = (np.arange(count), values, values, np.ones(count, int), values, *(nothing[:count],) * 3)
         trainer.iterate(Answers(Returns(*parts)))  # pyright: ignore[reportArgumentType]
     np.testing.assert_array_equal(once.checkpoint.theta, twice.checkpoint.theta)
     assert not np.array_equal(once.checkpoint.theta, once.experiment.strategy.theta)
@@ -155,7 +155,7 @@ def test_observations_that_are_not_finite_are_refused(tmp_path: Path) -> None:
     squares = sums.copy()
     squares[4, 2] = np.inf
     values = np.zeros(9)
-    results = Returns(np.arange(9), values, values, np.ones(9, int), values, sums, squares)
+    results = Returns(np.arange(9), values, values, np.ones(9, int), values, sums, squares, sums)
     with pytest.raises(UserError, match="Member 4 of iteration 0 saw observations that are not finite in Hopper-v4"):
         trainer.iterate(Answers(results))  # pyright: ignore[reportArgumentType]
     assert trainer.checkpoint is before

@@ -88,6 +88,7 @@ def choose_bounded(
     scratch,
     bounded_scratch,  # boxes (2, a, leaves), work (a + 3, leaves), bounds (leaves,), survivors (2, leaves) int64
     chosen,
+    visited,  # out (n,) int64: candidates scored
     actions,
 ):
     """The first of the best candidates, for every acting slot: brute force's answer without its work."""
@@ -99,7 +100,7 @@ def choose_bounded(
     for n in range(slots.size):
         weights = parameters[slots[n]]
         query_of(False, observations[n], weights, state_sizes, sizes, activation, vectors, query)
-        place = search_tree(
+        place, visited[n] = search_tree(
             weights, start, hidden, query, actions_in_order, indices, leaf_boxes, coarse_boxes, winners[slots[n]],
             tiles, bounded_scratch,
         )  # fmt: skip
@@ -112,7 +113,7 @@ def choose_bounded(
 def search_tree(
     weights, start, hidden, query, actions_in_order, indices, leaf_boxes, coarse_boxes, winners, tiles, bounded_scratch
 ):
-    """The place of the best candidate in the tree's order; of equals, the one with the lowest index."""
+    """The place of the best candidate in the tree's order, of equals the lowest index's, and how many were scored."""
     boxes, work, bounds, survivors = bounded_scratch
     size, leaves, coarse = leaf_boxes.shape[1], leaf_boxes.shape[2], coarse_boxes.shape[2]
     leaf_size, fanout = indices.size // leaves, leaves // coarse
@@ -138,7 +139,7 @@ def search_tree(
         weights, start, hidden, query, actions_in_order, indices, survivors[1, :remaining], leaf_size, tiles
     )
     remember(winners, place)
-    return place
+    return place, remaining * leaf_size
 
 
 @njit(cache=True)

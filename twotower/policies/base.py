@@ -6,7 +6,7 @@ import numpy as np
 
 from twotower.actions import box, discrete
 from twotower.actions.base import ActionSpace, BoxActions
-from twotower.config import CandidatesConfig, PolicyConfig
+from twotower.config import CandidatesConfig, PolicyConfig, SearchConfig
 from twotower.errors import UserError
 from twotower.randomness import extend, hash32, unit_float
 from twotower.towers import Sizes, num_params
@@ -18,9 +18,15 @@ class Policy(ABC):
     """A policy class for one task; parameters are passed in, so one object serves all members."""
 
     def __init__(
-        self, config: PolicyConfig, candidates: CandidatesConfig, observation_size: int, actions: ActionSpace
+        self,
+        config: PolicyConfig,
+        candidates: CandidatesConfig,
+        observation_size: int,
+        actions: ActionSpace,
+        search: SearchConfig,
     ) -> None:
         self.config = config
+        self.search = search
         self.candidates = candidates
         self.observation_size = observation_size
         self.actions = actions

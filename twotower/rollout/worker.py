@@ -13,6 +13,7 @@ from twotower.envs import make_batch
 from twotower.envs.base import EnvBatch, EnvironmentFailure, EnvSpec, SlotSeeds
 from twotower.errors import UserError
 from twotower.kernels.account import account, observe
+from twotower.kernels.audit import AUDITED
 from twotower.policies import make_policy
 from twotower.policies.actor import make_actor
 from twotower.randomness import Domain
@@ -31,6 +32,7 @@ class Returns(NamedTuple):
     saturations: np.ndarray  # (n,) float64: mean over steps and dimensions of |action| where the box is [-1, 1]
     deviations: np.ndarray  # (n, s) float64: sums of observation - mean, where observations are normalised
     squares: np.ndarray  # (n, s) float64: sums of their squares
+    audits: np.ndarray  # (n, AUDITED) float64: what exact search says of some choices, see `kernels.audit`
 
 
 class Worker:
@@ -73,7 +75,8 @@ class Worker:
 
     def _offer(self, candidates: CandidatesConfig) -> None:
         """Make the policy and its compiled side for these candidates."""
-        self.policy = make_policy(self.config.policy, candidates, self.spec.observation_size, self.spec.actions)
+        config, spec = self.config, self.spec
+        self.policy = make_policy(config.policy, candidates, spec.observation_size, spec.actions, config.search)
         self.actor = make_actor(self.policy, len(self.slots))
 
     def close(self) -> None:
@@ -100,6 +103,7 @@ class _Episodes:
         self.observed = np.zeros((2, count, size))  # of the episodes that run
         self.moments = np.zeros((2, members, size))
         self.normalised = np.zeros((count, size))
+        self.audits = np.zeros((members, AUDITED))
 
     def run(self, batch: EnvBatch) -> Returns:
         actor, strategy, pulse = self.worker.actor, self.worker.config.strategy, self.worker.pulse
@@ -123,7 +127,10 @@ class _Episodes:
         members = np.array(sorted(self.finished), np.int64)
         returns, discounted, lengths, saturations = self.results[:, members]
         deviations, squares = self.moments[:, members]
-        return Returns(members, returns, discounted, lengths.astype(np.int64), saturations, deviations, squares)
+        return Returns(
+            members, returns, discounted, lengths.astype(np.int64), saturations, deviations, squares,
+            self.audits[members],
+        )  # fmt: skip
 
     def _act(self, slots: np.ndarray, observations: np.ndarray) -> np.ndarray:
         """The slots' actions, for observations that are normalised first where the job says so."""
@@ -170,6 +177,7 @@ class _Episodes:
         length = self.lengths[slot]
         self.results[:, member] = self.totals[slot], self.discounted[slot], length, self.saturations[slot] / length
         self.moments[:, member] = self.observed[:, slot]
+        self.audits[member] = self.worker.actor.audits[slot]
         self.finished.append(int(member))
 
     def _failure(self, failure: EnvironmentFailure) -> UserError:

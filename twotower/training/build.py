@@ -28,7 +28,7 @@ def build(config: TrainConfig) -> Experiment:
         raise UserError("A run needs a budget: give --iterations or --steps.")
     check_executor(config)
     spec = inspect(config.env, config.env_id or config.task, recipes.names())
-    policy = make_policy(config.policy, config.candidates, spec.observation_size, spec.actions)
+    policy = make_policy(config.policy, config.candidates, spec.observation_size, spec.actions, config.search)
     if config.strategy.common_random_numbers and config.strategy.estimator != "antithetic":
         raise UserError(
             "--strategy.common-random-numbers pairs the signs of a direction: use --strategy.estimator antithetic."

@@ -1,19 +1,22 @@
 """A trained policy as other libraries use one: observation in, action out."""
 
 from collections.abc import Mapping
+from dataclasses import asdict, replace
 from pathlib import Path
-from typing import final
+from typing import Any, final
 
 import numpy as np
 
 from twotower.actions.base import DiscreteActions
 from twotower.actions.refresh import rollout_key, shared_key
+from twotower.config import SearchConfig, TrainConfig, from_dict, to_dict
 from twotower.errors import UserError
 from twotower.policies import make_policy
 from twotower.policies.actor import make_actor
 from twotower.randomness import Domain
+from twotower.rollout.audits import Audit
 from twotower.runs import Evaluation, PolicyFile, load_policy_source
-from twotower.training.evaluate import evaluate_policy
+from twotower.training.evaluate import evaluate_and_audit, evaluate_policy
 
 
 @final
@@ -24,7 +27,7 @@ class TrainedPolicy:
         self.file = file
         self.theta = file.theta
         config, spec = file.config, file.spec
-        self._policy = make_policy(config.policy, config.candidates, spec.observation_size, spec.actions)
+        self._policy = make_policy(config.policy, config.candidates, spec.observation_size, spec.actions, config.search)
         self._policy.check_theta(file.theta)
         self._actor = make_actor(self._policy, 0)
         self._episodes = np.zeros(0, np.int64)
@@ -58,6 +61,10 @@ class TrainedPolicy:
         """Fresh episodes in the task the policy was trained for; the same returns wherever it is loaded."""
         return evaluate_policy(self.file, episodes)
 
+    def evaluate_and_audit(self, episodes: int = 20) -> tuple[Evaluation, Audit | None]:
+        """An evaluation, and how its choices compare with exact search where `search.audit` is above 0."""
+        return evaluate_and_audit(self.file, episodes)
+
     def _act(self, observations: np.ndarray, episodes: np.ndarray, steps: np.ndarray) -> np.ndarray:
         """Actions as the environment takes them; a row acts like an evaluation's member of that episode."""
         config, space = self.file.config, self.file.spec.actions
@@ -88,6 +95,29 @@ class TrainedPolicy:
         return flat if self.file.normaliser is None else self.file.normaliser(flat), batched
 
 
-def load(path: str | Path) -> TrainedPolicy:
-    """The policy of a run folder or a policy file."""
-    return TrainedPolicy(load_policy_source(path))
+def load(
+    path: str | Path,
+    *,
+    search: str | None = None,
+    refresh: str | None = None,
+    candidates: int | None = None,
+    **options: Any,
+) -> TrainedPolicy:
+    """The policy of a run folder or a policy file, as it was trained or served by another search.
+
+    `search` names the method and `options` are the fields of `SearchConfig`, as in load(path, search="srp", bits=6,
+    refresh="fixed"); options of the search it was trained with do not carry over to another.
+    """
+    file = load_policy_source(path)
+    config = file.config
+    if search is not None and search != config.policy.search:
+        config = replace(
+            config, policy=replace(config.policy, search=search), search=SearchConfig(audit=config.search.audit)
+        )
+    offered = {"refresh": refresh, "count": candidates}
+    changes = {
+        "search": {**asdict(config.search), **options},
+        "candidates": {**asdict(config.candidates), **{n: v for n, v in offered.items() if v is not None}},
+    }
+    config = from_dict(TrainConfig, {**to_dict(config), **changes}, "options")
+    return TrainedPolicy(replace(file, config=config))

@@ -11,6 +11,7 @@ from twotower.actions.schedule import at_iteration
 from twotower.errors import UserError
 from twotower.es import Moments, Normaliser, Proposal, StrategyState
 from twotower.randomness import Domain
+from twotower.rollout.audits import summed
 from twotower.rollout.executors import Executor, make_executor
 from twotower.rollout.plan import Job, population_plan, slot_streams
 from twotower.rollout.worker import Returns
@@ -197,7 +198,12 @@ class Trainer:
             "steps": now.steps,
             "seconds": now.seconds,
             "steps_per_s": float(results.lengths.sum()) / seconds,
-        }
+        } | self._audit(results)
+
+    def _audit(self, results: Returns) -> dict[str, Any]:
+        """What the audits of the search found, where there were any."""
+        audit = summed(results.audits) if self.experiment.config.search.audit else None
+        return {} if audit is None else {f"search_{name}": value for name, value in audit._asdict().items()}
 
     def _save(self, log: MetricsLog) -> None:
         """Write the checkpoint, and the policy beside it."""

@@ -1,0 +1,52 @@
+"""Between the towers and an index: states to queries, and the numbers an index found to actions."""
+
+import numpy as np
+from numba import njit
+
+from twotower.kernels.counter import draw_one, hash32, subkey, unit_float
+from twotower.kernels.implicit import NOISE_WORD, query_of
+from twotower.kernels.random_features import sample_tree
+
+LARGE = np.float32(2.0**40)  # products of numbers between its inverse and this cannot leave float32
+
+
+@njit(cache=True)
+def queries_of(slots, observations, parameters, state_sizes, sizes, activation, tame, scratch, queries):
+    """Fill queries (n, features) for the acting slots; `tame` scales extreme ones, which no argmax notices."""
+    _, vectors, query, _, _ = scratch
+    width = queries.shape[1]
+    for n in range(slots.size):
+        query_of(False, observations[n], parameters[slots[n]], state_sizes, sizes, activation, vectors, query)
+        largest = np.float32(0.0)
+        for k in range(width):
+            queries[n, k] = query[k]
+            largest = max(largest, abs(query[k]))
+        if tame and largest > 0 and not 1 / LARGE <= largest <= LARGE:
+            for k in range(width):
+                queries[n, k] = query[k] / largest
+
+
+@njit(cache=True)
+def sample_sets(sets, slots, keys, steps, queries, tables, found, visited):
+    """A candidate of tree sets[n] for query n, drawn with the slot's randomness of this step."""
+    latents, sums, projections, weights, options = tables
+    uniforms = np.empty(1)
+    for n in range(sets.size):
+        at = sets[n]
+        key = subkey(subkey(keys[slots[n]], steps[slots[n]]), NOISE_WORD)
+        low, high = np.uint32(key & np.uint64(0xFFFFFFFF)), np.uint32(key >> np.uint64(32))
+        fine = np.float64(unit_float(hash32(np.uint32(1), low, high)))
+        uniforms[0] = np.float64(unit_float(hash32(np.uint32(0), low, high))) + fine * 2.0**-24
+        tree = latents[at : at + 1], sums[at : at + 1], projections[at : at + 1], weights[at : at + 1], options[at:]
+        sample_tree(queries[n], uniforms, tree, found[n : n + 1])
+        visited[n] = options[at, 0]
+
+
+@njit(cache=True)
+def take(slots, found, set_keys, table, low, span, actions):
+    """The actions numbered found[n] among the candidates of the slots."""
+    action = np.empty(low.size, np.float32)
+    for n in range(found.size):
+        draw_one(found[n], set_keys[slots[n]], table, low, span, action)
+        for d in range(low.size):
+            actions[n, d] = action[d]

@@ -1,0 +1,108 @@
+"""Acting through an index of the candidates: any compiled member of the search family."""
+
+from typing import final
+
+import numpy as np
+
+from twotower.errors import UserError
+from twotower.kernels import indexed
+from twotower.kernels.layout import TILE, aligned_zeros, padded
+from twotower.policies.acting import ImplicitActor
+from twotower.policies.base import ImplicitPolicy
+from twotower.policies.searches import feature_size, make_index
+from twotower.search.base import Tables
+
+
+@final
+class IndexedActor(ImplicitActor):
+    """Asks an index of the candidates' features: one for every slot at work, or one that all share.
+
+    Features, not latents: the action tower's last matrix is applied to the query instead, as everywhere in training,
+    so that exact indexes answer what brute force answers, to the bit.
+    """
+
+    def __init__(self, policy: ImplicitPolicy, num_slots: int) -> None:
+        super().__init__(policy, num_slots)
+        tiles, width = padded(self._count) // TILE, feature_size(policy)
+        self._index = make_index(policy)
+        self._offered = aligned_zeros((tiles, policy.encoded_size, TILE))
+        self._features = aligned_zeros((tiles, width, TILE))
+        self._tables: Tables = ()  # a set for every slot
+        self._own_sets = np.arange(num_slots)
+        self._sets = self._own_sets
+        self._shared: tuple[int, bytes] | None = None
+        self._queries = np.zeros((num_slots, width), np.float32)
+
+    def begin(self, shared_key: int, shared_theta: np.ndarray | None) -> None:
+        """Draw the shared set; with θ₂ the same for all members its index is shared as well, while both last."""
+        super().begin(shared_key, shared_theta)
+        if self._per_rollout:
+            return
+        self._draw(shared_key, self._offered)
+        self._sets = self._own_sets if shared_theta is None else np.zeros_like(self._own_sets)
+        if shared_theta is None:
+            self._shared = None
+        elif len(self._own_sets):
+            theta = shared_theta.astype(np.float32)
+            stands_for = shared_key, theta[self.policy.state_params :].tobytes()
+            if self._shared != stands_for:
+                self._build(0, theta, shared_key)
+            self._shared = stands_for
+
+    def start(self, slot: int, theta: np.ndarray, key: int) -> None:
+        super().start(slot, theta, key)
+        if self._per_rollout:
+            self._draw(key, self._offered)
+        if self._shared is None:
+            self._build(slot, self.parameters[slot], int(self._set_keys[slot]))
+
+    def _build(self, place: int, theta: np.ndarray, seed: int) -> None:
+        """Index the candidates offered under one θ₂."""
+        self._fill(theta, self._offered, self._features)
+        features = self._features.transpose(0, 2, 1).reshape(-1, self._features.shape[1])[: self._count]
+        if not np.isfinite(features).all():
+            raise UserError(
+                "The action tower's outputs are no longer finite, so no index can hold them: lower --sigma or "
+                "--step-size."
+            )
+        tables = self._index.build(features, seed).tables
+        if not self._tables:
+            self._tables = tuple(aligned_zeros((0, *table.shape[1:]), table.dtype.type) for table in tables)
+        self._tables = tuple(
+            _stored(stack, len(self._own_sets), place, table[0])
+            for stack, table in zip(self._tables, tables, strict=True)
+        )
+
+    def _act(self, slots: np.ndarray, observations: np.ndarray, chosen: np.ndarray, actions: np.ndarray) -> None:
+        count = slots.size
+        sets, queries, found, visited = self._sets[slots], self._queries[:count], chosen[:count], self._visited[:count]
+        indexed.queries_of(
+            slots, observations, self.parameters, *self._sizes, self._activation, self._index.scale_free,
+            self._scratch, queries,
+        )  # fmt: skip
+        if self.policy.config.choice == "sample":
+            indexed.sample_sets(sets, slots, self.keys, self.steps, queries, self._tables, found, visited)
+        else:
+            type(self._index).search(sets, queries, self._tables, found, visited)
+        if not self._discrete:
+            indexed.take(slots, found, self._set_keys, self._table, self.low, self.span, actions)
+
+
+def _stored(stack: np.ndarray, sets: int, place: int, table: np.ndarray) -> np.ndarray:
+    """The stack (sets, …) with a table at a place; where their shapes differ, the last entry is repeated.
+
+    Only subsets differ in size, and a repeated candidate is never found: of equals the first is.
+    """
+    shape = np.maximum(stack.shape[1:], table.shape)
+    if stack.shape != (sets, *shape):
+        wider = aligned_zeros((sets, *shape.tolist()), stack.dtype.type)
+        for old in range(len(stack)):
+            wider[old] = _padded(stack[old], shape)
+        stack = wider
+    stack[place] = _padded(table, shape)
+    return stack
+
+
+def _padded(table: np.ndarray, shape: np.ndarray) -> np.ndarray:
+    missing = shape - table.shape
+    return np.pad(table, [(0, more) for more in missing], mode="edge") if missing.any() else table
