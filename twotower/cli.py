@@ -24,6 +24,7 @@ twotower: implicit two-tower policies, trained by evolution strategies
   twotower evaluate runs/swimmer-… --episodes 100 --json
   twotower video runs/swimmer-…               film an episode, as mp4 or gif
   twotower report runs/                       compare runs in one page, report.html
+  twotower reproduce scores                   the paper's tables and figures, beside its values
   twotower bench throughput hopper            training against the physics alone
 
 Every command has its own --help. Versions: twotower --version."""
@@ -211,6 +212,14 @@ def report(arguments: list[str]) -> int:
     )
 
 
+def reproduce(arguments: list[str]) -> int:
+    """twotower reproduce RESULT …"""
+    from twotower.experiments import command
+
+    example = "twotower reproduce scores --budget paper --tasks swimmer hopper --seeds 5"
+    return command.reproduce(_parse(command.ReproduceOptions, "reproduce", arguments, example), arguments)
+
+
 def bench(arguments: list[str]) -> int:
     """twotower bench throughput …"""
     from twotower.benchmarks import BENCHMARKS
@@ -229,6 +238,7 @@ COMMANDS: dict[str, Callable[[list[str]], int]] = {
     "evaluate": evaluate,
     "video": video,
     "report": report,
+    "reproduce": reproduce,
     "bench": bench,
 }
 

@@ -1,0 +1,68 @@
+"""What runs cost: environment steps a second of one core, measured, and from them core-seconds."""
+
+from collections.abc import Iterable
+
+from twotower.experiments.plan import Planned
+from twotower.recipes import find
+
+START_SECONDS = 0.5
+# Steps of an episode of a trained policy; steps a second of one core for ITT, one-tower and explicit policies.
+STEPS_PER_SECOND = {
+    "swimmer": (1000, 22000, 11000, 26000),
+    "lunarlander": (300, 18000, 9000, 40000),
+    "hopper": (500, 14000, 8000, 16000),
+    "halfcheetah": (1000, 18000, 6000, 28000),
+    "walker2d": (500, 11000, 5000, 14000),
+    "cartpole": (500, 150000, 150000, 150000),
+    "mountaincar": (200, 150000, 150000, 150000),
+    "acrobot": (300, 80000, 80000, 150000),
+    "mountaincarcontinuous": (999, 70000, 60000, 140000),
+    "invertedpendulum": (1000, 9000, 7000, 10000),
+    "fish-swim": (1000, 4500, 500, 8500),
+    "swimmer6": (1000, 3500, 500, 7800),
+    "swimmer15": (1000, 2600, 500, 3000),
+    "hopper-stand": (1000, 6000, 500, 11000),
+    "walker-walk": (1000, 3000, 500, 4800),
+}
+UNKNOWN = (1000, 4000, 2000, 6000)
+
+
+def core_seconds(planned: Planned) -> float:
+    """An estimate for one core; episodes are taken as long as those of a trained policy."""
+    config = planned.config
+    recipe = find(config.task)
+    length, *rates = _figures(config.task)
+    rate = dict(zip(("itt", "iot", "explicit"), rates, strict=True))[config.policy.kind]
+    length = min(length, config.env.max_episode_steps or length)
+    if config.policy.kind == "iot":
+        usual = recipe.candidates.count if recipe else 1000
+        rate *= usual / config.candidates.count  # one-tower's work a step is that of its candidates
+    steps = config.evaluation_episodes * length
+    if config.steps is not None:
+        steps += config.steps
+    elif config.iterations is not None:
+        steps += config.iterations * (2 * directions(planned) + 1) * length
+    return START_SECONDS + steps / rate
+
+
+def episode_length(task: str) -> int:
+    """Steps of an episode of a trained policy."""
+    return _figures(task)[0]
+
+
+def directions(planned: Planned) -> int:
+    """M, from the recipe's number of parameters where the configuration leaves it open."""
+    config = planned.config
+    recipe = find(config.task)
+    known = recipe.published_num_params() if recipe else {}
+    return config.strategy.num_directions or known.get(config.policy.kind, 100)
+
+
+def total(runs: Iterable[Planned]) -> float:
+    """Core-seconds of runs, each counted once."""
+    return sum(core_seconds(run) for run in {run.name: run for run in runs}.values())
+
+
+def _figures(task: str) -> tuple[int, int, int, int]:
+    recipe = find(task)
+    return STEPS_PER_SECOND.get(recipe.name.split("-itt-")[0] if recipe else "", UNKNOWN)
