@@ -37,7 +37,7 @@ lint: $(VENV)/.installed-dev
 	$(BIN)/pyright
 
 bench: $(VENV)/.installed-bench
-	$(BIN)/twotower bench throughput
+	$(BIN)/twotower bench throughput halfcheetah
 
 docs: $(VENV)/.installed-docs
 	$(BIN)/mkdocs build --strict

@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import os
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -27,7 +28,8 @@ twotower: implicit two-tower policies, trained by evolution strategies
   twotower reproduce scores                   the paper's tables and figures, beside its values
   twotower bench throughput hopper            training against the physics alone
 
-Every command has its own --help. Versions: twotower --version."""
+Every command has its own --help. Versions: twotower --version.
+Completion by the tab key: eval "$(twotower --print-completion bash)", or zsh, or fish."""
 
 
 @dataclass(frozen=True)
@@ -87,7 +89,13 @@ def main() -> None:
     if arguments[0] == "--version":
         print(f"twotower {__version__}")
         return
+    sys.path.append(os.getcwd())  # where module:Env-v0 is looked for, last
     try:
+        if arguments[0] == "--print-completion":
+            from twotower import completion
+
+            print(completion.script(" ".join(arguments[1:]) or "bash", COMMANDS, options_of), end="")
+            return
         sys.exit(run(arguments[0], arguments[1:]))
     except UserError as error:
         print(f"twotower: {error}", file=sys.stderr)
@@ -224,6 +232,12 @@ def bench(arguments: list[str]) -> int:
     """twotower bench throughput …"""
     from twotower.benchmarks import BENCHMARKS
 
+    if arguments and arguments[0] in ("-h", "--help"):
+        print("usage: twotower bench BENCHMARK [OPTIONS]\n")
+        for name, (options, _) in BENCHMARKS.items():
+            print(f"  {name:12} {options.__doc__}")
+        print("\nExample: twotower bench throughput hopper --json")
+        return 0
     if not arguments or arguments[0] not in BENCHMARKS:
         raise UserError(f"Name a benchmark: twotower bench {' | '.join(BENCHMARKS)}")
     options_class, function = BENCHMARKS[arguments[0]]
@@ -243,8 +257,30 @@ COMMANDS: dict[str, Callable[[list[str]], int]] = {
 }
 
 
+class Described(Exception):
+    """A command's class of options and its example: what it raises where DESCRIBE stands in its arguments."""
+
+
+class _Describe(str):
+    """A word that nobody can type."""
+
+
+DESCRIBE = _Describe("--describe")
+
+
+def options_of(command: str) -> type:
+    """The dataclass of a command's options; for `bench`, of its first benchmark."""
+    try:
+        run(command, ["throughput", DESCRIBE] if command == "bench" else [DESCRIBE])
+    except Described as described:
+        return described.args[0]
+    raise AssertionError(f"{command} does not parse its arguments with _parse")
+
+
 def _parse(options: Any, command: str, arguments: list[str], example: str, default: Any = None) -> Any:
     """The options of a command; bad ones are explained by tyro, which exits with code 2."""
+    if arguments[-1:] == [DESCRIBE] and isinstance(arguments[-1], _Describe):
+        raise Described(options, example)
     import tyro
 
     description = f"{options.__doc__}\n\nExample: {example}"
