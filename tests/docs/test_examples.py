@@ -10,7 +10,7 @@ from tests.command import run_python
 from tests.docs.blocks import ROOT
 
 SCRIPTS = sorted((ROOT / "examples").glob("*.py"))
-SMALL = {"ITERATIONS": 2, "SEEDS": 1, "CANDIDATES": 3000, "QUERIES": 50, "STEPS": 60, "EPISODES": 2}
+SMALL = {"ITERATIONS": 2, "SEEDS": 1, "CANDIDATES": 3000, "QUERIES": 50, "STEPS": 60, "EPISODES": 2, "ENVIRONMENTS": 2}
 NEEDS = {
     "cluster": ("ray", "envpool"),
     "compare_policies": ("envpool",),
