@@ -24,6 +24,11 @@ BASH = """\
 complete -o default -F _twotower twotower
 """
 
+ZSH = """\
+(( $+functions[compdef] )) || { autoload -Uz compinit && compinit -D; }
+autoload -Uz bashcompinit && bashcompinit
+"""
+
 
 class Completions(NamedTuple):
     """What may follow a command: its options, an option's values, and the first argument's."""
@@ -55,7 +60,7 @@ def script(shell: str, commands: Iterable[str], options_of: Callable[[str], type
     return BASH.format(
         shell=shell,
         use='eval "$(twotower --print-completion zsh)"' if zsh else 'eval "$(twotower --print-completion bash)"',
-        head="autoload -U +X bashcompinit && bashcompinit\n" if zsh else "",
+        head=ZSH if zsh else "",
         commands=" ".join(known),
         values="\n".join(values),
         options="\n".join(options),
@@ -65,8 +70,9 @@ def script(shell: str, commands: Iterable[str], options_of: Callable[[str], type
 def _completions(command: str, options_of: Callable[[str], type]) -> Completions:
     from twotower import recipes
     from twotower.benchmarks import BENCHMARKS
+    from twotower.experiments import RESULTS
 
-    arguments = {"train": recipes.names(), "bench": list(BENCHMARKS)}.get(command, [])
+    arguments = {"train": recipes.names(), "bench": list(BENCHMARKS), "reproduce": list(RESULTS)}.get(command, [])
     return Completions({"--help": (), **dict(_options(options_of(command)))}, tuple(arguments))
 
 
