@@ -13,8 +13,10 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
+from twotower.analysis.curve import Curve, draw
 from twotower.config import Config, TrainConfig, from_dict, nearest
 from twotower.errors import UserError
+from twotower.logs import check_logs, open_logs
 from twotower.recipes import budgeted
 from twotower.runs import RunFolder, read_metrics
 from twotower.training import TrainedPolicy, Trainer, build, load, task_config
@@ -55,6 +57,7 @@ def train(task: str | TrainConfig, *, progress: bool = True, **options: Any) -> 
         kind = policy.get("kind") if isinstance(policy, dict) else getattr(policy, "kind", None)
         task = task_config(task, kind, options.get("preset", "paper"))
     config = budgeted(merged(task, options))
+    check_logs(config)
     experiment = build(config)  # before the folder exists: what is refused leaves nothing behind
     folder = RunFolder.create(config)
     with folder.locked():
@@ -73,6 +76,7 @@ def resume(path: str | Path, *, progress: bool = True, **options: Any) -> Run:
     folder = RunFolder.open(path)
     with folder.locked():  # before reading: another process may be writing
         config = merged(folder.read_config(), options)
+        check_logs(config)
         trainer = Trainer(build(config), folder)
         if options:
             folder.write_config(config)
@@ -97,30 +101,26 @@ def merged(config: Config, options: Any, where: str = "options") -> Config:
 
 def _run(trainer: Trainer, folder: RunFolder, progress: bool) -> Run:
     """Train to the end of the budget, evaluate, draw the curve."""
-    config = trainer.experiment.config
-    with _stopping(trainer) as stopped, _view(config, progress) as view:
-        trainer.run(view.show)
-    if stopped:
-        return Run(folder.path, stopped[0])
-    file = trainer.policy_file()
-    evaluation = TrainedPolicy(file).evaluate(config.evaluation_episodes)
-    dataclasses.replace(file, evaluation=evaluation).save(folder.policy)
-    draw(folder)
+    config, done = trainer.experiment.config, trainer.checkpoint.iteration
+    rows = [row for row in read_metrics(folder.metrics) if row["iteration"] <= done] if done else []
+    with open_logs(config, folder, rows) as logs:
+        with _stopping(trainer) as stopped, Curve(folder) as curve, _view(config, progress) as view:
+            view.recall(rows)
+
+            def report(row: dict[str, Any]) -> None:
+                logs.record(row)
+                view.show(row)
+                curve.refresh()
+
+            trainer.run(report)
+        draw(folder)
+        if stopped:
+            return Run(folder.path, stopped[0])
+        file = trainer.policy_file()
+        evaluation = TrainedPolicy(file).evaluate(config.evaluation_episodes)
+        dataclasses.replace(file, evaluation=evaluation).save(folder.policy)
+        logs.evaluated(evaluation, file.iteration)
     return Run(folder.path)
-
-
-def draw(folder: RunFolder) -> bool:
-    """Draw curve.png where matplotlib is installed; whether it was."""
-    import importlib.util
-
-    rows = read_metrics(folder.metrics)
-    if not rows or importlib.util.find_spec("matplotlib") is None:
-        return False
-    from twotower.analysis.figures import draw_curve
-
-    config = folder.read_config()
-    draw_curve(rows, folder.curve, f"{config.task} · {config.policy.kind} · seed {config.seed}")
-    return True
 
 
 @contextmanager

@@ -12,6 +12,7 @@ from tyro.conf import Positional, arg
 from twotower.errors import UserError
 
 PolicyKind = Literal["itt", "iot", "explicit"]
+LogName = Literal["tensorboard", "wandb"]
 PresetName = Literal["paper", "fast", "ars"]
 ExecutorName = Literal["processes", "serial", "ray"]
 
@@ -202,6 +203,8 @@ class TrainConfig:
     """A checkpoint is written when this much time has passed since the last."""
     plain: bool = False
     """Plain lines instead of the live view."""
+    log: tuple[LogName, ...] = ()
+    """Where to send the metrics as well: tensorboard (into the run's folder), wandb (Weights & Biases), or both."""
     policy: PolicyConfig = field(default_factory=PolicyConfig)
     search: SearchConfig = field(default_factory=SearchConfig)
     candidates: CandidatesConfig = field(default_factory=CandidatesConfig)
