@@ -113,7 +113,7 @@ def test_workers_killed_while_idle_are_replaced() -> None:
 
 def test_work_that_kills_every_worker_ends_in_a_sentence() -> None:
     workers, job = prepared("processes", "die")
-    with workers, pytest.raises(UserError, match=r"Worker \d died 3 times at the same work .*signal 9.*--workers"):
+    with workers, pytest.raises(UserError, match=r"Worker \d died 5 times at the same work .*signal 9.*--workers"):
         workers.evaluate(job)
     assert all(worker.process.poll() is not None for worker in workers.workers)
 

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from twotower.errors import UserError
 from twotower.rollout.base import Account, Executor
 
-ATTEMPTS = 3  # workers a share may cost in one call
+ATTEMPTS = 5  # workers a share may cost in one call
 LOOKS = 4  # looks at a pulse that stands still before its worker counts as dead
 
 

@@ -14,8 +14,9 @@ QUIET = {
     "RAY_USAGE_STATS_ENABLED": "0",
     "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",
 }
-# Ray's own switch for machines that must not be reached from others; despite its name it works on Linux.
-LOOPBACK = {"RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0"}
+# The first is Ray's own switch for machines that others must not reach; despite its name it works on Linux. The
+# second lets a busy machine take its time.
+LOCAL = {"RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0", "RAY_raylet_start_wait_time_s": "300"}
 PROBE_SECONDS = 5.0
 
 
@@ -25,7 +26,7 @@ class Session:
     def __init__(self, address: str | None, workers: int | None) -> None:
         """Connect to the cluster at `address`, or start Ray here with a core a worker."""
         self.name = f"the Ray cluster at {address}" if address else "the local Ray"
-        for variable, value in (QUIET if address else QUIET | LOOPBACK).items():
+        for variable, value in (QUIET if address else QUIET | LOCAL).items():
             os.environ.setdefault(variable, value)
         import ray
 
