@@ -26,7 +26,7 @@ def cluster() -> Iterator[Any]:
             "RAY_USAGE_STATS_ENABLED": "0",
             "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",
             "RAY_AUTH_MODE": "disabled",
-            "RAY_raylet_start_wait_time_s": "300",
+            "RAY_worker_niceness": "0",
             "PYTHONPATH": os.pathsep.join(paths),
         }.items():
             patch.setenv(name, value)

@@ -10,6 +10,11 @@ def num_params(sizes: Sizes) -> int:
     return sum(inputs * outputs for inputs, outputs in zip(sizes, sizes[1:], strict=False))
 
 
+def is_finite(theta: np.ndarray) -> bool:
+    """Whether all parameters are finite in the kernels' single precision too."""
+    return bool((np.abs(theta) <= np.finfo(np.float32).max).all())
+
+
 def forward(theta: np.ndarray, sizes: Sizes, activation: str, x: np.ndarray) -> np.ndarray:
     """The network's outputs (n, sizes[-1]) for inputs x (n, sizes[0]); hidden layers are activated."""
     start = 0

@@ -60,6 +60,7 @@ def test_parameters_must_be_a_finite_float64_vector(path: Path) -> None:
     for tensors, words in (
         ({"theta": np.array([1.0, np.nan])}, "not finite"),
         ({"theta": np.array([1.0, -np.inf])}, "not finite"),
+        ({"theta": np.array([1.0, 1e39])}, "not finite"),
         ({"theta": np.ones((2, 1))}, "float64 vector"),
         ({"theta": np.ones(2, dtype=np.int64)}, "float64 vector"),
         ({"theta": np.empty(0)}, "float64 vector"),

@@ -28,7 +28,7 @@ from twotower.training import task_config
 
 FAULTS = {"worker killed": 0.6, "worker stopped": 0.15, "coordinator killed": 0.25}
 OPTIONS = {"iterations": 10**6, "seed": 11, "worker_timeout": 60.0, "plain": True, "evaluation_episodes": 1}
-YOUNG = 30.0  # seconds in which a process still grows
+YOUNG = 5.0  # seconds of processor time in which a process still grows
 WINDOW = 600.0
 
 
@@ -70,11 +70,11 @@ class Training:
 
 
 def resident(pid: int) -> tuple[float, float] | None:
-    """A process's age in seconds, and its resident bytes."""
+    """A process's processor time in seconds, and its resident bytes."""
     with contextlib.suppress(OSError, IndexError, ValueError):
-        started = int(Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[19]) / os.sysconf("SC_CLK_TCK")
-        age = float(Path("/proc/uptime").read_text().split()[0]) - started
-        return age, int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+        facts = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
+        spent = (int(facts[11]) + int(facts[12])) / os.sysconf("SC_CLK_TCK")
+        return spent, int(facts[21]) * os.sysconf("SC_PAGE_SIZE")
     return None
 
 

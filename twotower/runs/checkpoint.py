@@ -8,6 +8,7 @@ import numpy as np
 from twotower.errors import UserError
 from twotower.es import Moments
 from twotower.files import sealed_file
+from twotower.towers import is_finite
 
 
 class Checkpoint(NamedTuple):
@@ -63,8 +64,8 @@ class Checkpoint(NamedTuple):
         return bool(
             self.theta.shape == self.best_theta.shape
             and self.theta.size > 0
-            and np.isfinite(self.theta).all()
-            and np.isfinite(self.best_theta).all()
+            and is_finite(self.theta)
+            and is_finite(self.best_theta)
             and not np.isnan(self.best)
             and 0 <= self.seconds < np.inf
             and min(self.iteration, self.steps, self.metrics_bytes, self.episodes.min(initial=0)) >= 0

@@ -2,7 +2,6 @@
 
 import dataclasses
 import json
-import math
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -15,6 +14,7 @@ from twotower.errors import UserError
 from twotower.es import Normaliser
 from twotower.files import sealed_file
 from twotower.runs.versions import versions
+from twotower.towers import is_finite
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ class PolicyFile:
 
     def save(self, path: Path) -> None:
         """Write the file, atomically."""
-        if not np.isfinite(self.theta).all():
+        if not is_finite(self.theta):
             raise UserError(f"The parameters are not finite numbers, so {path} was not written: train again.")
         facts = {
             "config": to_dict(self.config),
@@ -73,7 +73,7 @@ class PolicyFile:
         theta = tensors.pop("theta", np.empty(0))
         if theta.dtype != np.float64 or theta.ndim != 1 or theta.size == 0:
             raise UserError(f"{path} must hold one float64 vector, theta: save the policy again.")
-        if not np.isfinite(theta).all():
+        if not is_finite(theta):
             raise UserError(f"{path} holds parameters that are not finite numbers: train again.")
         try:
             facts = _facts(json.loads(text))
@@ -125,9 +125,9 @@ def _spec(data: dict[str, Any]) -> EnvSpec:
     actions = from_dict(actions_type, data["actions"], "spec.actions")
     spec = from_dict(EnvSpec, {**data, "actions": actions}, "spec")
     if isinstance(actions, BoxActions):
-        bounded = len(actions.low) == len(actions.high) > 0 and all(
-            -math.inf < low < high < math.inf for low, high in zip(actions.low, actions.high, strict=True)
-        )
+        ends = zip(actions.low, actions.high, strict=True)
+        bounded = len(actions.low) == len(actions.high) > 0 and all(low < high for low, high in ends)
+        bounded = bounded and is_finite(np.array((actions.low, actions.high)))
     else:
         bounded = actions.count > 0
     if not bounded or spec.observation_size < 1:
