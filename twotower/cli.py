@@ -25,6 +25,7 @@ twotower: implicit two-tower policies, trained by evolution strategies
   twotower evaluate runs/swimmer-… --episodes 100 --json
   twotower video runs/swimmer-…               film an episode, as mp4 or gif
   twotower report runs/                       compare runs in one page, report.html
+  twotower times runs/swimmer-…               where the time of its iterations went
   twotower reproduce scores                   the paper's tables and figures, beside its values
   twotower bench throughput hopper            training against the physics alone
 
@@ -228,6 +229,13 @@ def reproduce(arguments: list[str]) -> int:
     return command.reproduce(_parse(command.ReproduceOptions, "reproduce", arguments, example), arguments)
 
 
+def times(arguments: list[str]) -> int:
+    """twotower times RUN …"""
+    from twotower.analysis import times
+
+    return times.main(_parse(times.TimesOptions, "times", arguments, "twotower times runs/swimmer-… --last 20"))
+
+
 def bench(arguments: list[str]) -> int:
     """twotower bench throughput …"""
     from twotower.benchmarks import BENCHMARKS
@@ -252,6 +260,7 @@ COMMANDS: dict[str, Callable[[list[str]], int]] = {
     "evaluate": evaluate,
     "video": video,
     "report": report,
+    "times": times,
     "reproduce": reproduce,
     "bench": bench,
 }

@@ -72,8 +72,8 @@ def _in_words(name: str) -> Iterator[None]:
     except Exception as error:  # Ray raises all kinds, the bare class among them
         lines = str(error).strip().splitlines() or [type(error).__name__]
         raise UserError(
-            f"Cannot use {name} ({lines[0].strip().rstrip('.')}): this machine must be one of its nodes, "
-            "with the cluster's token in RAY_AUTH_TOKEN; docs/cluster.md shows how to start one."
+            f"Cannot use {name} ({lines[0].strip().rstrip('.')}): this machine must be one of its nodes, and a cluster "
+            "with a token needs RAY_AUTH_MODE=token and the token in RAY_AUTH_TOKEN; see docs/cluster.md."
         ) from error
 
 
