@@ -16,10 +16,14 @@ from twotower.search import METHODS, DirectionalCoreset, Index, load
 from twotower.search.base import CompiledIndex
 
 CASES: dict[str, tuple[str, dict[str, Any]]] = {
+    "auto": ("auto", {}),
+    "auto, exact": ("auto", {"regret": 0.0}),
+    "auto, many queries": ("auto", {"queries_per_build": 1e9}),
     "brute_force": ("brute_force", {}),
     "box_tree": ("box_tree", {}),
     "box_tree within 5 %": ("box_tree", {"regret": 0.05}),
     "coreset": ("coreset", {"directions": 40}),
+    "coreset within 2 %": ("coreset", {"directions": 400, "regret": 0.02}),
     "hull": ("hull", {}),
     "srp": ("srp", {}),
     "srp 12 bits": ("srp", {"bits": 12, "budget": 3}),
@@ -96,7 +100,16 @@ def test_regret_is_small_where_a_method_promises_it(case: str) -> None:
     latents, queries = generator(1).normal(size=(3000, 3)), generator(2).normal(size=(60, 3))
     regrets = index_of(case).build(latents).regrets(queries)
     assert regrets.shape == (60,) and (regrets >= -1e-6).all()
-    bars = {"coreset": 0.03, "srp": 0.1, "box_tree within 5 %": 0.05, "faiss": 0.05, "hnswlib": 0.05}
+    bars = {
+        "auto": 0.01,
+        "auto, many queries": 0.01,
+        "coreset": 0.03,
+        "coreset within 2 %": 0.02,
+        "srp": 0.1,
+        "box_tree within 5 %": 0.05,
+        "faiss": 0.05,
+        "hnswlib": 0.05,
+    }
     exact = index_of(case).exact or case in ("hull", "faiss flat")
     assert regrets.mean() <= (1e-6 if exact else bars.get(case, 1.0))
 
@@ -162,6 +175,9 @@ def test_tables_have_the_same_shapes_for_any_latents(case: str) -> None:
     [
         ("box_tree", {"regret": 1.0}, "regret must be at least 0 and less than 1"),
         ("coreset", {"directions": 0}, "directions must be at least 1"),
+        ("coreset", {"regret": 0.0}, "regret must be between 0 and 1"),
+        ("auto", {"regret": 1.0}, "regret must be at least 0 and less than 1"),
+        ("auto", {"queries_per_build": 0}, "queries_per_build must be at least 1"),
         ("srp", {"bits": 0}, "bits must be between 1 and 20"),
         ("srp_paper", {"budget": 0}, "budget must be at least 1"),
         ("rft", {"temperature": 0.0}, "temperature must be a positive number"),

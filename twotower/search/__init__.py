@@ -1,5 +1,6 @@
 """Action search, usable alone on anybody's vectors."""
 
+from twotower.search.auto import Auto, Choice, choose
 from twotower.search.base import Index
 from twotower.search.box_tree import BoxTree
 from twotower.search.brute_force import BruteForce
@@ -13,8 +14,10 @@ from twotower.search.signed_random_projections import PaperSignedRandomProjectio
 
 __all__ = [
     "METHODS",
+    "Auto",
     "BoxTree",
     "BruteForce",
+    "Choice",
     "Corner",
     "DirectionalCoreset",
     "Faiss",
@@ -24,5 +27,6 @@ __all__ = [
     "PaperSignedRandomProjections",
     "RandomFeatureTree",
     "SignedRandomProjections",
+    "choose",
     "load",
 ]

@@ -34,9 +34,13 @@ class Index(ABC):
             raise UserError(f"latents must be a matrix (N, d) with at least one row, not of shape {latents.shape}.")
         if not np.isfinite(latents).all():
             raise UserError("latents must be finite: some are NaN or infinite.")
+        self.take(latents, seed)
+        return self
+
+    def take(self, latents: np.ndarray, seed: int) -> None:
+        """Index finite float32 latents (N, d) that nobody will change."""
         self.latents, self.seed = latents, seed
         self._build(latents if self._is_safe(latents) else tame(latents), seed)
-        return self
 
     def query(self, latent: np.ndarray) -> int:
         """The number of the best candidate found for one latent (d,); of equals the first."""

@@ -5,16 +5,21 @@ from typing import final
 
 import numpy as np
 
-from twotower.search.scanned_subset import ScannedSubset
+from twotower.kernels.layout import TILE
+from twotower.kernels.scan import search_scan
+from twotower.search.base import CompiledIndex, Tables
+from twotower.search.scanned_subset import subset_tables
 
 
 @final
 @dataclass(eq=False)
-class BruteForce(ScannedSubset):
+class BruteForce(CompiledIndex):
     """Scores all candidates; nothing to tune, never wrong."""
 
     name = "brute_force"
     exact = True
 
-    def _members(self, latents: np.ndarray, seed: int) -> np.ndarray:
-        return np.arange(len(latents))
+    search = staticmethod(search_scan)
+
+    def _tables(self, latents: np.ndarray, seed: int) -> Tables:
+        return subset_tables(latents, None, len(latents), TILE)

@@ -5,6 +5,7 @@ from pathlib import Path
 
 from twotower.errors import UserError
 from twotower.files import sealed_file
+from twotower.search.auto import Auto
 from twotower.search.base import Index
 from twotower.search.box_tree import BoxTree
 from twotower.search.brute_force import BruteForce
@@ -17,6 +18,7 @@ from twotower.search.signed_random_projections import PaperSignedRandomProjectio
 METHODS: dict[str, type[Index]] = {
     method.name: method
     for method in (
+        Auto,
         BruteForce,
         BoxTree,
         DirectionalCoreset,

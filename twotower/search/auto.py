@@ -1,0 +1,138 @@
+"""The search that a cost model expects to be fastest, checked against the latents while it is built."""
+
+from dataclasses import dataclass, field
+from typing import NamedTuple, final
+
+import numpy as np
+
+from twotower.errors import UserError
+from twotower.search.base import CompiledIndex, Index
+from twotower.search.box_tree import BoxTree
+from twotower.search.brute_force import BruteForce
+from twotower.search.costs import Costs, machine_costs
+from twotower.search.directional_coreset import FIRST_BATCH, RARE, DirectionalCoreset, Growth
+from twotower.search.scanned_subset import NARROW, subset_tables, tiled
+
+TREE_DIMENSIONS = 8  # in more, boxes rule out little
+WORTH_IT = 0.9  # another method must promise this fraction of brute force's time, for a forecast may be wrong
+WORTH_GROWING = 0.6  # … and a coreset this, for it may turn out to need more directions
+
+
+class Choice(NamedTuple):
+    """What was chosen, for whom, and why."""
+
+    method: str
+    seconds: float
+    """Forecast of building and of all queries."""
+    why: str
+
+    def __str__(self) -> str:
+        return f"{self.method}: {self.why}"
+
+
+def choose(
+    count: int, size: int, queries: float, regret: float, costs: Costs | None = None, known_queries: bool = False
+) -> Choice:
+    """The method with the least forecast time for N = count, d = size and so many queries between two builds.
+
+    `known_queries` says that past queries will tell a coreset where to look.
+    """
+    costs = costs or machine_costs()
+    forecasts = {"brute_force": costs.of("copy", count, size) + queries * costs.of("scan", count, size)}
+    if size <= TREE_DIMENSIONS:
+        forecasts["box_tree"] = costs.of("tree_build", count, size) + queries * costs.of("tree_query", count, size)
+    if regret > 0:
+        directions = max(2 * FIRST_BATCH, int(4 * RARE / regret), 0 if known_queries else _directions(size, regret))
+        forecasts["coreset"] = _coreset_seconds(count, size, queries, directions, directions // 2, costs)
+    handicaps = {"brute_force": 1.0, "box_tree": WORTH_IT, "coreset": WORTH_GROWING}
+    best = min(forecasts, key=lambda method: forecasts[method] / handicaps[method])
+    rest = ", ".join(f"{method} {spoken(seconds)}" for method, seconds in forecasts.items() if method != best)
+    why = f"{queries:,.0f} queries among {count:,} latents of {size} numbers should take {spoken(forecasts[best])}"
+    return Choice(best, forecasts[best], f"{why} ({rest})" if rest else why)
+
+
+@final
+@dataclass(eq=False)
+class Auto(Index):
+    """Chooses among brute force, a box tree and a coreset that grows until it measures the wanted regret.
+
+    `choice` says what was chosen and why. Costs are this machine's (`twotower bench search --calibrate`), or those
+    that come with the package.
+    """
+
+    queries_per_build: float = 10_000
+    """How many queries are expected before the latents change."""
+    regret: float = 0.01
+    """Mean of (best − found) / (best − mean) that is allowed; 0 asks for exact search."""
+    queries: np.ndarray | None = field(default=None, repr=False)
+    """State latents (n, d) like those that will be asked; None takes them to be Gaussian."""
+
+    name = "auto"
+
+    def __post_init__(self) -> None:
+        if not self.queries_per_build >= 1:
+            raise UserError(f"queries_per_build must be at least 1, not {self.queries_per_build}.")
+        if not 0 <= self.regret < 1:
+            raise UserError(f"regret must be at least 0 and less than 1, not {self.regret}.")
+        self.exact = self.regret == 0
+        self.choice: Choice
+        self.index: CompiledIndex
+
+    def _build(self, latents: np.ndarray, seed: int) -> None:
+        count, size = latents.shape
+        costs, known = machine_costs(), self.queries is not None
+        self.choice = choose(count, size, self.queries_per_build, self.regret, costs, known)
+        if self.choice.method == "coreset":
+            exact = choose(count, size, self.queries_per_build, 0.0, costs)
+            if self._grow(latents, seed, costs, exact.seconds):
+                return
+            self.choice = exact._replace(why=f"{self.choice.why}; {exact.why}")
+        self.index = BoxTree(regret=self.regret) if self.choice.method == "box_tree" else BruteForce()
+        self.index.take(latents, seed)
+
+    def _grow(self, latents: np.ndarray, seed: int, costs: Costs, rival: float) -> bool:
+        """Grow a coreset while it can still beat a rival's seconds; whether it reached the regret."""
+        count, size = latents.shape
+        queries = None if self.queries is None else np.asarray(self.queries, np.float32)
+        growth = Growth(latents, tiled(latents)[0], queries, seed)
+        while not growth.reaches(self.regret):
+            directions = max(growth.directions_for(self.regret), 2 * FIRST_BATCH)
+            members = growth.members_for(directions)
+            needed = _coreset_seconds(count, size, self.queries_per_build, directions, members, costs)
+            if needed > WORTH_IT * rival or members > count // 2:
+                why = f"a coreset of {growth.asked} directions regrets {growth.regret:.2%}, and more do not pay"
+                self.choice = self.choice._replace(why=why)
+                return False
+            growth.add(max(growth.asked, FIRST_BATCH))
+        self.index = DirectionalCoreset(directions=growth.asked, queries=self.queries, regret=self.regret)
+        self.index.latents, self.index.seed = latents, seed
+        self.index.tables = subset_tables(latents, growth.members, 0, NARROW)
+        why = f"{len(growth.members)} winners of {growth.asked} directions regret {growth.regret:.2%} on unseen ones"
+        self.choice = self.choice._replace(why=f"{why}; {self.choice.why}")
+        return True
+
+    def _find(self, latents: np.ndarray) -> np.ndarray:
+        return self.index._find(latents)
+
+    @property
+    def nbytes(self) -> int:
+        return self.index.nbytes
+
+
+def _directions(size: int, regret: float) -> int:
+    """How many Gaussian directions reach a regret, by rule of thumb: 64 leave 0.25 % a dimension."""
+    return int(64 * max(0.0025 * size / regret, 1.0) ** (1 / min(2.9 / size**0.5, 2.0)))
+
+
+def _coreset_seconds(count: int, size: int, queries: float, directions: int, members: int, costs: Costs) -> float:
+    """Forecast of laying out, passing over the latents for each direction, and asking so many winners."""
+    asked = queries * costs.of("scan", max(min(members, count), 1), size)
+    return costs.of("copy", count, size) + directions * costs.of("winners", count, size) + asked
+
+
+def spoken(seconds: float) -> str:
+    """A duration for people."""
+    for unit, name in ((1.0, "s"), (1e-3, "ms")):
+        if seconds >= unit:
+            return f"{seconds / unit:.3g} {name}"
+    return f"{seconds * 1e6:.3g} µs"
