@@ -5,6 +5,7 @@ import re
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from tests.command import sentence, twotower
 from twotower.analysis.report import write_report
 from twotower.analysis.report.charts import ticks
 from twotower.analysis.report.gather import gather
-from twotower.analysis.report.groups import by_task, curve, differences, smooth
+from twotower.analysis.report.groups import Group, by_task, curve, differences, smooth
 from twotower.analysis.report.tables import number, phases
 from twotower.analysis.ties import tie_rate
 from twotower.api import merged
@@ -137,6 +138,16 @@ def test_a_curve_is_the_mean_over_runs_on_common_steps(tmp_path: Path) -> None:
     line = curve(alone)
     assert line is not None
     np.testing.assert_allclose(line.high - line.low, 10)  # its population
+
+
+def test_a_run_that_ended_early_stays_in_the_mean() -> None:
+    def run(steps: list[float], returns: list[float]) -> Any:
+        columns = {"steps": np.array(steps), "return": np.array(returns)}
+        return SimpleNamespace(column=lambda name: columns[name])
+
+    line = curve(Group("ITT", (run([0, 10], [-9, -9]), run([0, 20], [0, 3]), run([0, 20], [0, 3]))))
+    assert line is not None and line.steps[-1] == 20
+    assert line.mean[-1] == -1
 
 
 def test_smoothing_keeps_means_and_passes_over_gaps() -> None:

@@ -116,10 +116,10 @@ def curve(group: Group, name: str = "return") -> Curve | None:
     series = [(x, y, run) for x, y, run in series if np.isfinite(x).any() and np.isfinite(y).any()]
     if not series:
         return None
-    grid = np.linspace(min(np.nanmin(x) for x, _, _ in series), max(np.nanmax(x) for x, _, _ in series), POINTS)
+    # A run that has ended counts with its last return; leaving it out would let failures vanish from the mean.
+    first, last = (np.median([pick(x[np.isfinite(x)]) for x, _, _ in series]) for pick in (np.min, np.max))
+    grid = np.linspace(first, last, POINTS)
     table = np.array([_on(grid, x, y) for x, y, _ in series])
-    reached = np.isfinite(table).sum(axis=0) * 2 >= len(series)  # where half of the runs have come
-    grid, table = grid[reached], table[:, reached]
     if len(series) == 1:
         x, _, run = series[0]
         low, high = (_on(grid, x, smooth(run.column(f"population_{end}"))) for end in ("p10", "p90"))
@@ -146,4 +146,4 @@ def _on(grid: np.ndarray, x: np.ndarray, y: np.ndarray) -> np.ndarray:
     known = np.isfinite(x) & np.isfinite(y)
     if not known.any():
         return np.full(len(grid), np.nan)
-    return np.interp(grid, x[known], y[known], left=np.nan, right=np.nan)
+    return np.interp(grid, x[known], y[known])
