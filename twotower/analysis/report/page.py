@@ -134,8 +134,8 @@ def _curves(task: str, groups: list[Group]) -> str:
     )
     note = (
         '<p class="note">Lines: the return of θ<sub>k</sub>, one training episode an iteration, averaged over runs and '
-        "over a fiftieth of the curve. A run that ended earlier counts with its last return. Bands: the 10th to 90th percentile "
-        "over runs; where there is one run, over its population.</p>"
+        "over a fiftieth of the curve. A run that ended earlier counts with its last return. Bands: the 10th to "
+        "90th percentile over runs; where there is one run, over its population.</p>"
     )
     return chart + note + tables.points([group.name for group, _ in found], [line for _, line in found])
 
