@@ -8,7 +8,7 @@ BIN := $(VENV)/bin
 EXTRAS_train := envpool,plot,mujoco,video
 EXTRAS_bench := all
 EXTRAS_docs := docs
-EXTRAS_dev := dev,all
+EXTRAS_dev := dev,docs,all
 
 .PHONY: help venv train test lint bench docs clean
 .NOTPARALLEL:
@@ -40,7 +40,7 @@ bench: $(VENV)/.installed-bench
 	$(BIN)/twotower bench throughput halfcheetah
 
 docs: $(VENV)/.installed-docs
-	$(BIN)/mkdocs build --strict
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 clean:
 	rm -rf $(VENV) site dist .pytest_cache .ruff_cache .hypothesis

@@ -254,3 +254,41 @@ def test_a_policy_file_reproduces_its_evaluation_in_a_new_process_and_folder(tas
     assert done.returncode == 0, done.stderr
     recorded, again = json.loads(done.stdout)
     assert recorded == again and len(set(recorded)) == 6
+
+
+@pytest.mark.parametrize("mode", ["NEXT_STEP", "SAME_STEP"])
+def test_gymnasium_vector_environments_measure_the_returns_we_do(mode: str) -> None:
+    """Rows end at different times; row r's k-th episode is the evaluation's episode r + k n."""
+    policy, rows, wanted = untrained(seed=5), 3, 12
+    seeds = [[episode_seed(5, Domain.EVALUATION, 0, row + k * rows) for k in range(100)] for row in range(rows)]
+    envs = gymnasium.vector.SyncVectorEnv(
+        [lambda row=row: Seeded(gymnasium.make("World-v0"), seeds[row]) for row in range(rows)],
+        autoreset_mode=gymnasium.vector.AutoresetMode[mode],
+    )
+    observations, _ = envs.reset()
+    state, starts, over = None, np.ones(rows, bool), np.zeros(rows, bool)
+    totals, returns = np.zeros(rows), [[] for _ in range(rows)]
+    while min(map(len, returns)) < wanted // rows:
+        actions, state = policy.predict(observations, state, episode_start=starts)
+        starts = over
+        observations, rewards, terminated, truncated, _ = envs.step(actions)
+        over = terminated | truncated
+        if mode == "SAME_STEP":
+            starts = over
+        totals += rewards
+        for row in np.flatnonzero(over):
+            returns[row].append(float(totals[row]))
+            totals[row] = 0
+    measured = [returns[episode % rows][episode // rows] for episode in range(wanted)]
+    np.testing.assert_allclose(measured, policy.evaluate(wanted).returns, rtol=1e-6)
+
+
+class Seeded(gymnasium.Wrapper[Any, Any, Any, Any]):
+    """Starts its episodes from these seeds, in their order."""
+
+    def __init__(self, env: Any, seeds: list[int]) -> None:
+        super().__init__(env)
+        self.seeds = iter(seeds)
+
+    def reset(self, *, seed: int | None = None, options: Any = None) -> Any:
+        return super().reset(seed=next(self.seeds))

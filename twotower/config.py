@@ -176,7 +176,7 @@ class RayConfig:
 class TrainConfig:
     """Train a policy; the task is a recipe (see `twotower tasks`) or any environment id."""
 
-    task: Positional[str]
+    task: Annotated[str, Positional]
     """A recipe such as swimmer, or an environment id such as Ant-v5, module:Env-v0 or dmc:cartpole-swingup."""
     preset: PresetName = "paper"
     """Where the defaults come from: the paper's recipe; fast: ITT with modern evolution strategies; ars: Augmented

@@ -55,11 +55,11 @@ def inside(prepared: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_python_blocks_run_one_after_the_other(page: Path, inside: Path) -> None:
-    script = "".join(
-        "\n" * block.line + re.sub(r"\b(iterations|episodes)=\d+", r"\1=1", block.code)
-        for block in blocks()
-        if block.page == page and block.language == "python" and not block.not_run and not block.title
-    )
+    script = ""
+    for block in blocks():
+        if block.page == page and block.language == "python" and not block.not_run and not block.title:
+            script += "\n" * (block.line - script.count("\n"))  # an error names the page's line
+            script += re.sub(r"\b(iterations|episodes)=\d+", r"\1=1", block.code)
     if script:
         run_python(script, cwd=inside)
 

@@ -94,10 +94,10 @@ class Strategy(ABC):
         state_params = num_params if state_params is None else state_params
         if not 1 <= state_params <= num_params:
             raise UserError(f"state_params must be between 1 and num_params = {num_params}, not {state_params}.")
-        self.num_params = int(num_params)
-        self.state_params = int(state_params)
-        self.seed = int(seed)
-        self.config = _checked(config or StrategyConfig(), choices, self.seed)
+        self.num_params: int = int(num_params)
+        self.state_params: int = int(state_params)
+        self.seed: int = int(seed)
+        self.config: StrategyConfig = _checked(config or StrategyConfig(), choices, self.seed)
         drawn = self.config.initial_scale * initial_theta(num_params, seed) if theta is None else theta
         self._state = self.init(drawn)
         self._proposal: Proposal | None = None

@@ -3,13 +3,13 @@
 from twotower.actions.base import ActionSpace, BoxActions
 from twotower.config import CandidatesConfig, PolicyConfig, SearchConfig
 from twotower.errors import UserError
-from twotower.policies.base import Policy
+from twotower.policies.base import ImplicitPolicy, Policy
 from twotower.policies.explicit import Explicit
 from twotower.policies.one_tower import OneTower
 from twotower.policies.searches import SEARCHES, check_search
 from twotower.policies.two_tower import TwoTower
 
-__all__ = ["KINDS", "SEARCHES", "make_policy"]
+__all__ = ["KINDS", "SEARCHES", "Explicit", "ImplicitPolicy", "OneTower", "Policy", "TwoTower", "make_policy"]
 
 KINDS: dict[str, type[Policy]] = {"itt": TwoTower, "iot": OneTower, "explicit": Explicit}
 

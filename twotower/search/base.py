@@ -13,6 +13,7 @@ from twotower.errors import UserError
 from twotower.files import sealed_file
 
 Tables = tuple[np.ndarray, ...]
+Search = Callable[[np.ndarray, np.ndarray, Tables, np.ndarray, np.ndarray], None]
 SAFE = 2.0**40  # numbers up to this size, and down to its inverse, have products far from overflow
 
 
@@ -108,7 +109,7 @@ class CompiledIndex(Index):
     tables: Tables
     visited: np.ndarray = np.zeros(0, np.int64)
     """How many candidates each of the last queries scored, (n,)."""
-    search: ClassVar[Callable[[np.ndarray, np.ndarray, Tables, np.ndarray, np.ndarray], None]]
+    search: ClassVar[Search]
     """search(sets, queries, tables, found, visited) writes the winner of set sets[n] for each of the queries (n, d)."""
 
     @property

@@ -1,14 +1,14 @@
 """Exact search by branch and bound through a tree of boxes, or search whose regret is bounded in advance."""
 
 from dataclasses import dataclass
-from typing import final
+from typing import ClassVar, final
 
 import numpy as np
 
 from twotower.errors import UserError
 from twotower.kernels import box_tree
 from twotower.kernels.layout import LANES, aligned_zeros
-from twotower.search.base import CompiledIndex, Tables
+from twotower.search.base import CompiledIndex, Search, Tables
 
 LEAF = 64
 SAMPLE = 4096
@@ -26,14 +26,13 @@ class BoxTree(CompiledIndex):
     regret: float = 0.0
 
     name = "box_tree"
-    exact = True
 
     def __post_init__(self) -> None:
         if not 0 <= self.regret < 1:
             raise UserError(f"regret must be at least 0 and less than 1, not {self.regret}.")
         self.exact = self.regret == 0
 
-    search = staticmethod(box_tree.search_box_tree)
+    search: ClassVar[Search] = staticmethod(box_tree.search_box_tree)
 
     def _tables(self, latents: np.ndarray, seed: int) -> Tables:
         count, size = latents.shape

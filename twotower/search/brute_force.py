@@ -1,13 +1,13 @@
 """Exact search: every candidate is scored, tile by tile in cache."""
 
 from dataclasses import dataclass
-from typing import final
+from typing import ClassVar, final
 
 import numpy as np
 
 from twotower.kernels.layout import TILE
 from twotower.kernels.scan import search_scan
-from twotower.search.base import CompiledIndex, Tables
+from twotower.search.base import CompiledIndex, Search, Tables
 from twotower.search.scanned_subset import subset_tables
 
 
@@ -19,7 +19,7 @@ class BruteForce(CompiledIndex):
     name = "brute_force"
     exact = True
 
-    search = staticmethod(search_scan)
+    search: ClassVar[Search] = staticmethod(search_scan)
 
     def _tables(self, latents: np.ndarray, seed: int) -> Tables:
         return subset_tables(latents, None, len(latents), TILE)

@@ -10,12 +10,12 @@ class Corner:
     """argmax over the box of l_Sᵀ W₂ a: the corner a* = sgn(W₂ᵀ l_S), or the middle where that is zero."""
 
     def __init__(self, low: np.ndarray, high: np.ndarray) -> None:
-        self.low = np.asarray(low, np.float32)
-        self.high = np.asarray(high, np.float32)
+        self.low: np.ndarray = np.asarray(low, np.float32)
+        self.high: np.ndarray = np.asarray(high, np.float32)
 
     def build(self, weights: np.ndarray) -> "Corner":
         """Take the action tower's only matrix W₂ (d, a)."""
-        self.weights = np.asarray(weights, np.float32)
+        self.weights: np.ndarray = np.asarray(weights, np.float32)
         return self
 
     def query(self, latent: np.ndarray) -> np.ndarray:

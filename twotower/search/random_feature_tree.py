@@ -1,14 +1,14 @@
 """Random feature tree: samples from a softmax that positive random features estimate, in O(log N)."""
 
 from dataclasses import dataclass
-from typing import Literal, final
+from typing import ClassVar, Literal, final
 
 import numpy as np
 
 from twotower.errors import UserError
 from twotower.kernels import random_features
 from twotower.randomness import Domain, generator
-from twotower.search.base import CompiledIndex, Tables
+from twotower.search.base import CompiledIndex, Search, Tables
 from twotower.search.projections import orthogonal_projections
 
 
@@ -48,7 +48,7 @@ class RandomFeatureTree(CompiledIndex):
         if self.kind not in ("optimal", "favor"):
             raise UserError(f"kind must be optimal or favor, not {self.kind!r}.")
 
-    search = staticmethod(random_features.search_random_features)
+    search: ClassVar[Search] = staticmethod(random_features.search_random_features)
 
     def _tables(self, latents: np.ndarray, seed: int) -> Tables:
         count, size = latents.shape

@@ -1,12 +1,13 @@
 """Indexes that score some of the candidates, chosen when they are built, whatever the query."""
 
 from abc import abstractmethod
+from typing import ClassVar
 
 import numpy as np
 
 from twotower.kernels.layout import TILE, aligned_zeros
 from twotower.kernels.scan import search_scan
-from twotower.search.base import CompiledIndex, Tables
+from twotower.search.base import CompiledIndex, Search, Tables
 
 NARROW = 64  # few members want small tiles
 
@@ -14,7 +15,7 @@ NARROW = 64  # few members want small tiles
 class ScannedSubset(CompiledIndex):
     """Scores every member of a subset of the candidates, a tile at a time."""
 
-    search = staticmethod(search_scan)
+    search: ClassVar[Search] = staticmethod(search_scan)
 
     def _tables(self, latents: np.ndarray, seed: int) -> Tables:
         members = self._members(latents, seed)

@@ -2,13 +2,13 @@
 
 from abc import abstractmethod
 from dataclasses import dataclass
-from typing import final
+from typing import ClassVar, final
 
 import numpy as np
 
 from twotower.errors import UserError
 from twotower.kernels.hashing import search_buckets
-from twotower.search.base import CompiledIndex, Tables
+from twotower.search.base import CompiledIndex, Search, Tables
 from twotower.search.projections import orthogonal_projections
 
 MAX_BITS = 20
@@ -29,7 +29,7 @@ class Hashing(CompiledIndex):
         if self.budget is not None and self.budget < 1:
             raise UserError(f"budget must be at least 1, not {self.budget}.")
 
-    search = staticmethod(search_buckets)
+    search: ClassVar[Search] = staticmethod(search_buckets)
 
     def _tables(self, latents: np.ndarray, seed: int) -> Tables:
         count, size = latents.shape

@@ -25,7 +25,7 @@ class TrainedPolicy:
 
     def __init__(self, file: PolicyFile) -> None:
         self.file = file
-        self.theta = file.theta
+        self.theta: np.ndarray = file.theta  # (D,)
         config, spec = file.config, file.spec
         self._policy = make_policy(config.policy, config.candidates, spec.observation_size, spec.actions, config.search)
         self._policy.check_theta(file.theta)
