@@ -156,29 +156,29 @@ def strike_workers(folder: RunFolder, strike: Callable[[Any], None], times: int,
     trainer = Trainer(build(folder.read_config()), folder)
     config, spec, _, _ = trainer.experiment
     working: list[Executor] = []
-    struck = 0
+    struck = stops = 0
 
-    def striker() -> None:
-        nonlocal struck
-        while struck < times and not trainer.finished:
-            time.sleep(pause())
-            if working and not trainer.finished:
-                with contextlib.suppress(ProcessLookupError):
-                    strike(working[0])
-                    struck += 1
+    def finish() -> None:
+        nonlocal stops
+        while not trainer.finished:
+            with make_executor(config, spec, trainer.num_members) as executor:
+                working[:] = [executor]
+                try:
+                    while not trainer.finished:
+                        trainer.iterate(executor)
+                        time.sleep(0.01)
+                except UserError:
+                    stops += 1
+                working.clear()
 
-    thread, stops = threading.Thread(target=striker), 0
+    thread = threading.Thread(target=finish)  # not the strikes: Ray starts nodes from the main thread alone
     thread.start()
-    while not trainer.finished:
-        with make_executor(config, spec, trainer.num_members) as executor:
-            working[:] = [executor]
-            try:
-                while not trainer.finished:
-                    trainer.iterate(executor)
-                    time.sleep(0.01)
-            except UserError:
-                stops += 1
-            working.clear()
+    while struck < times and not trainer.finished:
+        time.sleep(pause())
+        if working and not trainer.finished:
+            with contextlib.suppress(ProcessLookupError):
+                strike(working[0])
+                struck += 1
     thread.join()
     equal = trainer.checkpoint.theta.tobytes() == whole()[0]["theta"]
     return Outcome(struck, struck, struck * equal, what=f"{stops} stops with a sentence" if stops else "")

@@ -10,7 +10,7 @@ from twotower.files.atomic import reason, write_atomically
 
 HEADINGS = ("task", "train", "limit", "ratio", "ceiling", "to ceiling", "memory")
 EXPLANATION = """\
-task: policy, number of candidates / when they are redrawn, library.
+task: policy, number of candidates / when they are redrawn, library, executor, bytes an iteration sends / gets back.
 train: environment steps a second of whole training iterations (ask, rollouts, evaluation member, tell, logging).
 limit: the same calls of the same environments in the same processes, replayed without a policy.
 ratio: train / limit within a repetition; the median, and the quartiles below it.
@@ -23,7 +23,8 @@ def cells(result: dict[str, Any]) -> list[str]:
     memory = result["peak_memory_bytes"]
     offered = f", {result['candidates']:,} / {result['refresh']}" if result["candidates"] else ""
     return [
-        f"{result['task']}\n{result['policy']}{offered}\n{result['backend']}",
+        f"{result['task']}\n{result['policy']}{offered}\n{result['backend']}\n"
+        f"{result['executor']}, {result['bytes_out']:,} / {result['bytes_back']:,}",
         f"{result['train_steps_per_s']:,.0f}",
         f"{result['limit_steps_per_s']:,.0f}",
         _ratio(result, "ratio"),

@@ -23,7 +23,7 @@ from twotower.benchmarks.summary import Repetition, summary
 from twotower.config import TrainConfig
 from twotower.envs import DiscreteActions
 from twotower.rollout.executors import Executor, make_executor
-from twotower.runs import MetricsLog, RunFolder
+from twotower.runs import MetricsLog, RunFolder, read_metrics
 from twotower.runs.folder import load_policy_source
 from twotower.runs.versions import versions
 from twotower.training import Trainer, build
@@ -151,6 +151,7 @@ def _facts(training: Training) -> dict[str, Any]:
     config, spec, policy, _ = trainer.experiment
     offered = spec.actions.count if isinstance(spec.actions, DiscreteActions) else config.candidates.count
     implicit = config.policy.kind != "explicit"
+    last = read_metrics(trainer.folder.metrics)[-1]
     return {
         "task": config.task,
         "env_id": spec.env_id,
@@ -164,4 +165,6 @@ def _facts(training: Training) -> dict[str, Any]:
         "workers": len(training.executor.call("record")),
         "slots": trainer.num_slots,
         "members": trainer.num_members,
+        "bytes_out": last["bytes_out"],
+        "bytes_back": last["bytes_back"],
     }

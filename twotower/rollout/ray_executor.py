@@ -2,6 +2,7 @@
 
 import os
 import pickle
+import signal
 import sys
 from collections import Counter
 from collections.abc import Iterator
@@ -27,6 +28,7 @@ class Actor:
     """A worker's host in a process that Ray started; `pulse` is answered while `answer` works."""
 
     def __init__(self, setup: bytes, paths: list[str]) -> None:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # a terminal's Ctrl-C is the coordinator's to handle
         # Where `module:Env-v0` is found on the coordinator, as far as it is there on this node.
         sys.path += [path for path in paths if path not in sys.path and os.path.isdir(path)]
         self._host = Host(pickle.loads(setup), np.zeros(1, np.int64))

@@ -7,6 +7,7 @@ import signal
 import socket
 import threading
 from collections.abc import Iterator
+from typing import Any
 
 from twotower.errors import UserError
 
@@ -17,6 +18,7 @@ QUIET = {
 # The first is Ray's own switch for machines that others must not reach; despite its name it works on Linux. The
 # second gives workers this process's priority instead of nearly the lowest.
 LOCAL = {"RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0", "RAY_worker_niceness": "0"}
+LOOPBACK = {"_node_ip_address": "127.0.0.1", "include_dashboard": False}
 PROBE_SECONDS = 5.0
 
 
@@ -37,13 +39,8 @@ class Session:
             _probe(address)
         cores = None if address else workers or len(os.sched_getaffinity(0))
         with _own_signals(), _in_words(self.name):
-            ray.init(
-                address=address or "local",
-                num_cpus=cores,
-                include_dashboard=None if address else False,
-                log_to_driver=False,
-                logging_level=logging.ERROR,
-            )
+            own: dict[str, Any] = {} if address else LOOPBACK
+            ray.init(address or "local", num_cpus=cores, log_to_driver=False, logging_level=logging.ERROR, **own)
 
     def close(self) -> None:
         """End the local Ray, or leave the cluster; the program's own is left as it is."""
