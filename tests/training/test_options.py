@@ -61,8 +61,15 @@ EACH = {
             {"scale_returns": True},
             {"weight_decay": 0.1},
             {"initial_scale": 0.5},
+            {"sigma_decay": 0.9},
+            {"step_decay": 0.9},
+            {"common_random_numbers": True},
+            {"directions": "structured"},
+            {"discount": 0.9},
+            {"lazy": 2},
         )
     },
+    "refresh": dataclasses.replace(PLAIN, candidates=CandidatesConfig(40, refresh="rollout")),
     "count_growth": dataclasses.replace(PLAIN, candidates=CandidatesConfig(40, count_growth=1.1)),
     **{rule: config_for(step_rule=rule) for rule in ("momentum", "adam", "clipup")},
 }
@@ -80,6 +87,15 @@ TOGETHER = {
         top_directions=3,
     ),
 }  # fmt: skip
+TOGETHER["everything"] = dataclasses.replace(
+    config_for(
+        {"normalise_observations": True},
+        directions="structured", sigma_decay=0.95, step_decay=0.9, common_random_numbers=True, discount=0.99,
+        survival_bonus=1.0, episodes_per_member=2, shaping="ranks", top_directions=3, scale_returns=True,
+        step_rule="clipup", weight_decay=0.1, initial_scale=0.5, lazy=2,
+    ),
+    candidates=CandidatesConfig(20, count_growth=1.5, final_count=50, refresh="rollout"),
+)  # fmt: skip
 
 
 @pytest.mark.parametrize("option", EACH)
