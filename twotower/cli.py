@@ -6,6 +6,7 @@ import os
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Annotated, Any
 
 from tyro.conf import Positional, arg
@@ -21,6 +22,7 @@ twotower: implicit two-tower policies, trained by evolution strategies
   twotower train swimmer                      train on a recipe, or on any environment id
   twotower train Ant-v5 --sigma 0.1           … with any option of `twotower train --help`
   twotower train hopper --preset fast         … in far fewer steps than the paper's way
+  twotower tune hopper --trials 30            search the options that suit a task
   twotower resume runs/swimmer-…              go on from the last checkpoint
   twotower evaluate runs/swimmer-… --episodes 100 --json
   twotower video runs/swimmer-…               film an episode, as mp4 or gif
@@ -126,16 +128,32 @@ def train(arguments: list[str]) -> int:
 
 def train_config(arguments: list[str]) -> TrainConfig:
     """The configuration that the arguments of `train` ask for: a recipe's or preset's defaults, then the options."""
-    from twotower.recipes import budgeted, task_config
+    return _task_options(TrainConfig, "train", arguments, "twotower train swimmer --iterations 100 --seed 1")
 
-    def parse(default: TrainConfig | None) -> TrainConfig:
-        return _parse(TrainConfig, "train", arguments, "twotower train swimmer --iterations 100 --seed 1", default)
 
-    named = arguments[0] if arguments and not arguments[0].startswith("-") else parse(None).task
-    config = parse(task_config(named))
-    if config.preset != "paper":
-        config = parse(task_config(named, preset=config.preset))
-    return budgeted(parse(task_config(named, config.policy.kind, config.preset)))
+def tune(arguments: list[str]) -> int:
+    """twotower tune TASK …"""
+    from twotower.tuning.config import TuneConfig
+    from twotower.tuning.folder import open_study, read_study
+    from twotower.tuning.runners import Interrupted
+    from twotower.tuning.tune import tune
+
+    example = "twotower tune hopper --trials 30 --steps 500000"
+    if arguments and (Path(arguments[0]) / "study.json").is_file():
+        before = dataclasses.replace(read_study(Path(arguments[0])), run_dir=arguments[0])
+        config = _parse(TuneConfig, "tune", arguments[1:], example, before)
+    else:
+        config = _task_options(TuneConfig, "tune", arguments, example)
+    folder = open_study(config)
+    try:
+        best = tune(config, folder)
+    except (Interrupted, KeyboardInterrupt):
+        print(f"Stopped. Go on with: twotower tune {folder}")
+        return 130
+    print(f"best of {config.trials} trials: {best.trial.score:.2f} (trial {best.trial.number})")
+    print(f"train with it: {best.command}")
+    print(f"study: {folder}, the best also as JSON in {best.path}")
+    return 0
 
 
 def resume(arguments: list[str]) -> int:
@@ -257,6 +275,7 @@ COMMANDS: dict[str, Callable[[list[str]], int]] = {
     "tasks": tasks,
     "train": train,
     "resume": resume,
+    "tune": tune,
     "evaluate": evaluate,
     "video": video,
     "report": report,
@@ -284,6 +303,25 @@ def options_of(command: str) -> type:
     except Described as described:
         return described.args[0]
     raise AssertionError(f"{command} does not parse its arguments with _parse")
+
+
+def _task_options(cls: Any, command: str, arguments: list[str], example: str) -> Any:
+    """Options of a command that takes a task: the task's defaults under the preset asked for, then the options."""
+    from twotower.recipes import budgeted, task_config
+
+    def parse(named: str | None, kind: Any = None, preset: Any = cls.preset) -> Any:
+        if named is None:
+            return _parse(cls, command, arguments, example)
+        task = task_config(named, kind, preset)
+        task = task if cls is TrainConfig else dataclasses.replace(task, iterations=None)
+        values = {field.name: getattr(task, field.name) for field in dataclasses.fields(task)}
+        return _parse(cls, command, arguments, example, cls(**values))
+
+    named = arguments[0] if arguments and not arguments[0].startswith("-") else parse(None).task
+    config = parse(named)
+    if config.preset != cls.preset:
+        config = parse(named, preset=config.preset)
+    return budgeted(parse(named, config.policy.kind, config.preset))
 
 
 def _parse(options: Any, command: str, arguments: list[str], example: str, default: Any = None) -> Any:

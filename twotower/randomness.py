@@ -17,6 +17,7 @@ class Domain(IntEnum):
     CANDIDATES = 5
     SEARCH = 6
     EVALUATION = 7
+    TUNING = 8
 
 
 def derive(seed: int, *words: int) -> int:

@@ -50,7 +50,7 @@ class RunFolder:
     @classmethod
     def create(cls, config: TrainConfig) -> "RunFolder":
         """Make the folder of a new run, with its config.json."""
-        path = _make_named(config.run_dir) if config.run_dir else _make_dated(config.task)
+        path = _make_named(config.run_dir) if config.run_dir else make_dated(config.task)
         folder = cls(path)
         folder.write_config(config)
         return folder
@@ -126,7 +126,7 @@ def _make_named(name: str) -> Path:
     return path
 
 
-def _make_dated(task: str) -> Path:
+def make_dated(task: str) -> Path:
     """The first free folder among runs/TASK-DATE, runs/TASK-DATE-2, …"""
     runs = Path("runs")
     stem = re.sub(r"[^A-Za-z0-9._-]+", "-", task).strip(".-")[:100] or "run"

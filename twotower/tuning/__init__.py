@@ -1,0 +1,1 @@
+"""Tuning: searches options of `train` with Optuna, on seeds that nobody evaluates on."""
