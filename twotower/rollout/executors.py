@@ -44,6 +44,9 @@ def make_executor(
         return Serial(config, spec, streams, worker_class)
     if config.executor == "ray":
         check_executor(config)
+        from twotower.rollout.ray_session import prepare
+
+        prepare(config.ray.address)
         from twotower.rollout.ray_executor import Ray
 
         return Ray(config, spec, streams, worker_class)

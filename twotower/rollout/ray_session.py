@@ -22,14 +22,18 @@ LOOPBACK = {"_node_ip_address": "127.0.0.1", "include_dashboard": False}
 PROBE_SECONDS = 5.0
 
 
+def prepare(address: str | None) -> None:
+    """Set what Ray reads from the environment when it is imported."""
+    for variable, value in (QUIET if address else QUIET | LOCAL).items():
+        os.environ.setdefault(variable, value)
+
+
 class Session:
     """A connection to Ray, to be closed."""
 
     def __init__(self, address: str | None, workers: int | None) -> None:
         """Connect to the cluster at `address`, or start Ray here with a core a worker."""
         self.name = f"the Ray cluster at {address}" if address else "the local Ray"
-        for variable, value in (QUIET if address else QUIET | LOCAL).items():
-            os.environ.setdefault(variable, value)
         import ray
 
         self._ours = not ray.is_initialized()
