@@ -11,8 +11,8 @@ if TYPE_CHECKING:
 
 # In the paper's order; each is a module of this name (with _ for -) that has a RESULT.
 RESULTS = (
-    "scores", "curves", "wall-clock", "lazy-curves", "lazy-wall-clock", "thresholds", "t-tests", "estimator-error",
-    "fast",
+    "scores", "curves", "wall-clock", "srp-curves", "srp-wall-clock", "exact-train-srp-serve", "lazy-curves",
+    "lazy-wall-clock", "thresholds", "rft", "t-tests", "estimator-error", "fast",
 )  # fmt: skip
 
 

@@ -12,7 +12,7 @@ from tyro.conf import Positional
 from twotower import experiments
 from twotower.config import PolicyKind
 from twotower.errors import UserError
-from twotower.experiments.costs import core_seconds
+from twotower.experiments.costs import total
 from twotower.experiments.folders import finished, is_finished
 from twotower.experiments.plan import Choice, Planned, Size
 from twotower.experiments.progress import Progress
@@ -127,13 +127,14 @@ def _conclude(
 
 def _list(options: ReproduceOptions, results: "Sequence[Result]") -> int:
     """The results with what they cost, at each budget, on one core."""
-    rows = []
+    rows, together = [], {"quick": {}, "paper": {}}
     for result in results:
         row: dict[str, Any] = {"result": result.name, "title": result.title, "published": result.published}
         for size in ("quick", "paper"):
             choice = Choice(size, options.seeds, options.tasks, options.policies, options.iterations)
-            plan = {run.name: run for run in result.plan(choice)}.values()
-            seconds = sum(map(core_seconds, plan)) + result.extra_seconds
+            plan = result.plan(choice)
+            together[size] |= {run.name: run for run in plan}
+            seconds = total(plan) + result.extra_seconds
             row[size] = {"runs": len(plan), "core_minutes": round(seconds / 60, 1)}
         rows.append(row)
     if options.json:
@@ -144,5 +145,8 @@ def _list(options: ReproduceOptions, results: "Sequence[Result]") -> int:
     for row in rows:
         cells = [f"{row[size]['runs']}, {cost(60 * row[size]['core_minutes'])}" for size in ("quick", "paper")]
         print(line(row["result"], row["title"], row["published"], *cells))
-    print("Costs are estimates for one core of the kind we measured on; results that share runs share their cost.")
+    extra = sum(result.extra_seconds for result in results)
+    cells = [f"{len(runs)}, {cost(total(runs.values()) + extra)}" for runs in together.values()]
+    print(line("all", "each run once, whoever shares it", "", *cells))
+    print("Costs are estimates for one core of the kind we measured on.")
     return 0

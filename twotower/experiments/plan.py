@@ -79,7 +79,7 @@ class Short:
     """At most this many directions; None keeps the recipe's."""
     steps_per_episode: int | None = None
     """Episodes are cut after this many steps; None keeps the task's limit."""
-    episodes: int = 10
+    episodes: int = 5
     """Episodes of the final evaluation."""
 
 
@@ -88,14 +88,14 @@ QUICK = {
     "acrobot": Short(60),
     "mountaincar": Short(200),
     "mountaincarcontinuous": Short(60),
-    "invertedpendulum": Short(15),
-    "lunarlander": Short(10),
-    "swimmer": Short(8),
-    "hopper": Short(20, directions=16),
-    "halfcheetah": Short(4, directions=8),
-    "walker2d": Short(10, directions=8),
+    "invertedpendulum": Short(10),
+    "lunarlander": Short(8),
+    "swimmer": Short(6),
+    "hopper": Short(10, directions=16),
+    "halfcheetah": Short(3, directions=8),
+    "walker2d": Short(6, directions=8),
 }
-QUICK_DEEPMIND_CONTROL = Short(3, directions=4, steps_per_episode=250, episodes=4)
+QUICK_DEEPMIND_CONTROL = Short(3, directions=4, steps_per_episode=250, episodes=2)
 QUICK_ANY = Short(3, directions=8)
 
 
