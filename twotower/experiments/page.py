@@ -83,7 +83,7 @@ def _judged(said: str) -> Iterator[str]:
     elif words.startswith(OPEN) or words.endswith("(cut)"):
         yield "undecided"
     else:
-        yield "reproduces" if words.startswith(GOOD) or "faster in both" in said else "differs"
+        yield "reproduces" if words.startswith(GOOD) or said.endswith("in both") else "differs"
 
 
 def _summary(found: Mapping[str, Mapping[str, Any]]) -> str:

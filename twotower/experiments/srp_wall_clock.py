@@ -1,6 +1,7 @@
 """Time of training against the number of candidates: hashed ITT and the one-tower policy, and what the paper lacks."""
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -16,7 +17,8 @@ from twotower.recipes.published import table
 
 TASKS = ("halfcheetah", "walker2d")
 EXPONENTS = (10, 11, 12, 13, 14)
-PRINTED = {(row["env"].split("-")[0], row["c"]): row for row in table("srp_wall_clock_minutes_30_cores")}
+ROWS: Any = table("srp_wall_clock_minutes_30_cores")
+PRINTED: dict[tuple[str, int], dict[str, Any]] = {(row["env"].split("-")[0], row["c"]): row for row in ROWS}
 METHODS = {"srp": "ITT, SRP", "exact": "ITT, all candidates", "auto": "ITT, our exact search", "iot": "IOT"}
 SEEDS = 2
 
