@@ -125,7 +125,7 @@ def conclude(evidence: Evidence) -> Findings:
     drawn = [found for task in evidence.tasks() if (found := _panel(evidence, task)).curves]
     figures = {}
     if drawn:
-        y_label = f"return of θₖ, {WINDOW} iterations' mean: median, 10–90 %"
+        y_label = "return of θₖ, smoothed"
         figures["fast-curves"] = panels(drawn, "environment steps, thousands", y_label)
     return Findings([table for table in tables if table.rows], figures)
 
@@ -148,13 +148,15 @@ def _steps(evidence: Evidence) -> Table:
         core_hours = [_core_hours(run, taken) for run, taken in zip(runs, steps, strict=True)]
         count = f"{sum(np.isfinite(steps))} of {len(runs)}"
         rows.append((task, goal, count, middle(steps), middle([run.evaluation for run in runs]), middle(core_hours),
-                     cores, _verdict(steps, bar, runs)))  # fmt: skip
+                     cores, _verdict(steps, bar, score.mean, runs)))  # fmt: skip
     headings = ("task", "the paper's ITT score, our bar", "seeds that reach it", "steps to it", "final evaluation",
                 "our core-hours", "the paper's core-hours", "verdict")  # fmt: skip
     note = (
-        f"Median (10th to 90th percentile over seeds). Reached: the mean of θ_k's episodes over {WINDOW} iterations "
+        "Median (10th to 90th percentile over seeds), in the figure, too. "
+        f"Reached: the mean of θ_k's episodes over {WINDOW} iterations "
         "is at the score; final evaluation: 20 fresh episodes at the end of the budget. Our core-hours are those of "
-        "the runs as they were made, other work on the machine included. Verdict: the median against the bar."
+        "the runs as they were made, other work on the machine included. Verdict: *within the bar* where the median of "
+        "the steps is, and that of the final evaluations is at the score; *reached, not kept* where only the first."
     )
     return Table("Steps to the paper's final score", headings, rows, note)
 
@@ -164,10 +166,13 @@ def _core_hours(run: Finished, steps: float) -> float:
     return rows[-1]["seconds"] * (run.policy.config.workers or 1) / 3600 if np.isfinite(steps) else np.inf
 
 
-def _verdict(steps: Sequence[float], bar: Bar, runs: Sequence[Finished]) -> str:
-    if np.median(steps) <= bar.steps:
-        return "within the bar"
-    return "cut" if any(run.planned.short for run in runs) else "missed"
+def _verdict(steps: Sequence[float], bar: Bar, score: float, runs: Sequence[Finished]) -> str:
+    if any(run.planned.short for run in runs):
+        return "cut"
+    if np.median(steps) > bar.steps:
+        return "missed"
+    kept = np.median([run.evaluation for run in runs]) >= score
+    return "within the bar" if kept else "reached, not kept"
 
 
 def _against_ars(evidence: Evidence) -> Table:
