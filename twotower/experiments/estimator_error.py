@@ -9,7 +9,7 @@ from twotower.experiments.text import number
 
 # D, M, σ: small and larger σ, fewer directions than dimensions, more dimensions.
 CASES = ((4, 4, 0.1), (4, 4, 0.7), (4, 4, 2.0), (4, 2, 0.7), (10, 10, 0.7), (10, 5, 0.7))
-DRAWS = {"quick": 2_000, "paper": 40_000}
+DRAWS = {"quick": 2_000, "paper": 10_000}
 
 
 def plan(choice: Choice) -> list[Planned]:

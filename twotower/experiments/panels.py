@@ -124,4 +124,6 @@ def _legend(figure: "Figure", labels: Sequence[str], points: bool, references: b
     ]  # fmt: skip
     if references:
         handles.append(Line2D([], [], color="#555555", linestyle=(0, (2, 2)), linewidth=0.9, label="the paper's value"))
-    figure.legend(handles=handles, loc="outside upper center", ncols=min(len(handles), 4), frameon=False)
+    widest = 0.075 * max(len(str(handle.get_label())) for handle in handles) + 0.6  # inches
+    columns = max(1, min(len(handles), int(figure.get_figwidth() / widest)))
+    figure.legend(handles=handles, loc="outside upper center", ncols=columns, frameon=False)

@@ -47,7 +47,8 @@ def conclude(evidence: Evidence) -> Findings:
         threshold = number(printed["threshold"]) if printed else "-"
         if not runs or not printed:
             why = not_run(evidence.planned(task, "itt", variant)) if not runs else "no threshold printed"
-            rows.append((name, VARIANTS[variant], threshold, theirs, why, "-", rivals, "not run", "-"))
+            judged = "nothing printed" if runs else "not run"
+            rows.append((name, VARIANTS[variant], threshold, theirs, why, "-", rivals, judged, what_ran(runs) or "-"))
             continue
         steps = [steps_to(run.rows, printed["threshold"]) for run in runs]
         reached = [count for count in steps if count is not None]
