@@ -23,8 +23,8 @@ def curve(label: str, runs: list[Finished], band: Callable[[np.ndarray], Band] =
     keep = thinned(values.shape[1])
     limits = band(values)
     if len(runs) == 1:
-        return Curve(label, keep, values.mean(axis=0)[keep])
-    return Curve(label, keep, values.mean(axis=0)[keep], limits.low[keep], limits.high[keep])
+        return Curve(label, keep + 1, values.mean(axis=0)[keep])
+    return Curve(label, keep + 1, values.mean(axis=0)[keep], limits.low[keep], limits.high[keep])
 
 
 def thinned(count: int, most: int = 200) -> np.ndarray:

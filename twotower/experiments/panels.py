@@ -65,7 +65,8 @@ def panels(
             for axes in grid.flat[len(items) :]:
                 axes.set_visible(False)
             figure.supxlabel(x_label, fontsize=9)
-            figure.supylabel(y_label, fontsize=9)
+            low = y_label.replace(": ", ":\n").replace(" over ", "\nover ")  # a single row is not as high as it is long
+            figure.supylabel(low if rows == 1 else y_label, fontsize=9)
             _legend(figure, labels, points, any(item.references for item in items))
         return figure
 
