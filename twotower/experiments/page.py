@@ -24,6 +24,7 @@ GOOD = (
     "equal in every",
 )
 OPEN = ("cut", "one seed", "no test", "nothing", "measured by us only", "not printed", "-")
+PAPERS = tuple(name for name in experiments.RESULTS if name != "fast")  # which is ours, and has a page of its own
 INTRODUCTION = """\
 # Results
 
@@ -45,9 +46,9 @@ shorter than the paper's says so, and a cell without a run says what it would co
 
 def page(results: Path) -> str:
     """The page's Markdown."""
-    found = {name: data for name in experiments.RESULTS if (data := _read(results / name / "data.json"))}
+    found = {name: data for name in PAPERS if (data := _read(results / name / "data.json"))}
     parts = [INTRODUCTION, "## What reproduces", _summary(found), (results / "remarks.md").read_text().strip()]
-    for name in experiments.RESULTS:
+    for name in PAPERS:
         result = experiments.get(name)
         parts.append(f"## {result.title}")
         if name not in found:
@@ -89,7 +90,7 @@ def _judged(said: str) -> Iterator[str]:
 def _summary(found: Mapping[str, Mapping[str, Any]]) -> str:
     """One row a result: how many of its verdicts are which."""
     rows = []
-    for name in experiments.RESULTS:
+    for name in PAPERS:
         counts = Counter(verdicts(found[name])) if name in found else Counter({"not run": 1})
         result = experiments.get(name)
         link = f"[{name}](#{result.title.lower().replace(',', '').replace(' ', '-')})"
