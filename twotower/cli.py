@@ -30,6 +30,7 @@ twotower: implicit two-tower policies, trained by evolution strategies
   twotower times runs/swimmer-…               where the time of its iterations went
   twotower reproduce scores                   the paper's tables and figures, beside its values
   twotower bench throughput hopper            training against the physics alone
+  twotower bench search --quick               action search against other libraries
 
 Every command has its own --help. Versions: twotower --version.
 Completion by the tab key: eval "$(twotower --print-completion bash)", or zsh, or fish."""

@@ -3,8 +3,12 @@
 from collections.abc import Callable
 from typing import Any
 
-from twotower.benchmarks import throughput
+from twotower.benchmarks import search, throughput
 from twotower.benchmarks.options import ThroughputConfig
+from twotower.benchmarks.search import SearchBenchmark
 
 # Command -> (its options, the function that takes them and returns an exit code).
-BENCHMARKS: dict[str, tuple[type, Callable[[Any], int]]] = {"throughput": (ThroughputConfig, throughput.main)}
+BENCHMARKS: dict[str, tuple[type, Callable[[Any], int]]] = {
+    "throughput": (ThroughputConfig, throughput.main),
+    "search": (SearchBenchmark, search.main),
+}

@@ -12,7 +12,7 @@ from twotower.search import BoxTree
 from twotower.search.base import CompiledIndex
 from twotower.search.brute_force import BruteForce
 from twotower.search.costs import Costs
-from twotower.search.scanned_subset import NARROW, subset_tables, tiled
+from twotower.search.scanned_subset import fitting, subset_tables, tiled
 
 SIZES = (2, 3, 6, 16, 64)
 COUNTS = (2**6, 2**10, 2**13, 2**16, 2**18)
@@ -43,7 +43,9 @@ def _measure(count: int, size: int) -> dict[str, float]:
     tiles, best, places = tiled(latents)[0], np.empty(DIRECTIONS, np.float32), np.empty(DIRECTIONS, np.int64)
     brute, tree = BruteForce(), BoxTree()
     brute.tables = (
-        subset_tables(latents, np.arange(count), 0, NARROW) if count < tiles.shape[2] else brute._tables(latents, 0)
+        subset_tables(latents, np.arange(count), 0, fitting(count))
+        if count < tiles.shape[2]
+        else brute._tables(latents, 0)
     )
     tree.tables = tree._tables(latents, 0)
     return {

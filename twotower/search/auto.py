@@ -11,11 +11,12 @@ from twotower.search.box_tree import BoxTree
 from twotower.search.brute_force import BruteForce
 from twotower.search.costs import Costs, machine_costs
 from twotower.search.directional_coreset import FIRST_BATCH, RARE, DirectionalCoreset, Growth
-from twotower.search.scanned_subset import NARROW, subset_tables, tiled
+from twotower.search.scanned_subset import fitting, subset_tables, tiled
 
 TREE_DIMENSIONS = 8  # in more, boxes rule out little
 WORTH_IT = 0.9  # another method must promise this fraction of brute force's time, for a forecast may be wrong
-WORTH_GROWING = 0.6  # … and a coreset this, for it may turn out to need more directions
+OVERHEAD = 2.5e-4  # seconds a coreset takes to grow, whatever its size
+WORTH_GROWING = 0.8  # … and a coreset this, for it may turn out to need more directions
 
 
 class Choice(NamedTuple):
@@ -42,7 +43,7 @@ def choose(
     if size <= TREE_DIMENSIONS:
         forecasts["box_tree"] = costs.of("tree_build", count, size) + queries * costs.of("tree_query", count, size)
     if regret > 0:
-        directions = max(2 * FIRST_BATCH, int(4 * RARE / regret), 0 if known_queries else _directions(size, regret))
+        directions = max(2 * FIRST_BATCH, int(2 * RARE / regret), 0 if known_queries else _directions(size, regret))
         forecasts["coreset"] = _coreset_seconds(count, size, queries, directions, directions // 2, costs)
     handicaps = {"brute_force": 1.0, "box_tree": WORTH_IT, "coreset": WORTH_GROWING}
     best = min(forecasts, key=lambda method: forecasts[method] / handicaps[method])
@@ -99,14 +100,14 @@ class Auto(Index):
             directions = max(growth.directions_for(self.regret), 2 * FIRST_BATCH)
             members = growth.members_for(directions)
             needed = _coreset_seconds(count, size, self.queries_per_build, directions, members, costs)
-            if needed > WORTH_IT * rival or members > count // 2:
+            if needed > WORTH_IT * rival or members > count // 2 or growth.exhausted:
                 why = f"a coreset of {growth.asked} directions regrets {growth.regret:.2%}, and more do not pay"
                 self.choice = self.choice._replace(why=why)
                 return False
             growth.add(max(growth.asked, FIRST_BATCH))
         self.index = DirectionalCoreset(directions=growth.asked, queries=self.queries, regret=self.regret)
         self.index.latents, self.index.seed = latents, seed
-        self.index.tables = subset_tables(latents, growth.members, 0, NARROW)
+        self.index.tables = subset_tables(latents, growth.members, 0, fitting(len(growth.members)))
         why = f"{len(growth.members)} winners of {growth.asked} directions regret {growth.regret:.2%} on unseen ones"
         self.choice = self.choice._replace(why=f"{why}; {self.choice.why}")
         return True
@@ -127,7 +128,7 @@ def _directions(size: int, regret: float) -> int:
 def _coreset_seconds(count: int, size: int, queries: float, directions: int, members: int, costs: Costs) -> float:
     """Forecast of laying out, passing over the latents for each direction, and asking so many winners."""
     asked = queries * costs.of("scan", max(min(members, count), 1), size)
-    return costs.of("copy", count, size) + directions * costs.of("winners", count, size) + asked
+    return OVERHEAD + costs.of("copy", count, size) + 1.25 * directions * costs.of("winners", count, size) + asked
 
 
 def spoken(seconds: float) -> str:

@@ -83,7 +83,7 @@ class Index(ABC):
 
     def _is_safe(self, latents: np.ndarray) -> bool:
         """Whether products of such latents can be taken as they are."""
-        largest = float(np.abs(latents).max(initial=0.0))
+        largest = max(float(latents.max(initial=0.0)), -float(latents.min(initial=0.0)))
         return not self.scale_free or largest == 0 or 1 / SAFE <= largest <= SAFE
 
     @property

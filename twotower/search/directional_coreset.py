@@ -10,7 +10,8 @@ from twotower.kernels.scan import winners
 from twotower.randomness import Domain, generator
 from twotower.search.scanned_subset import ScannedSubset, tiled
 
-FIRST_BATCH = 64
+FIRST_BATCH = 32
+SAFETY = 4  # so many past queries to one random direction
 RARE = 0.25  # the regret of a kind of query so rare that a batch may lack it
 
 
@@ -46,7 +47,7 @@ class DirectionalCoreset(ScannedSubset):
         tiles = tiled(latents)[0]
         if self.regret is not None:
             growth = Growth(latents, tiles, self.queries, seed)
-            while growth.asked < self.directions and not growth.reaches(self.regret):
+            while growth.asked < self.directions and not growth.exhausted and not growth.reaches(self.regret):
                 growth.add(min(max(growth.asked, FIRST_BATCH), self.directions - growth.asked))
             return growth.members
         directions = generator(seed, Domain.SEARCH).normal(size=(self.directions, latents.shape[1]))
@@ -64,7 +65,7 @@ class Growth:
         self.asked = 0
         self.regret = self.error = np.inf  # mean over the last batch, and what it may be off
         self._rate = 0.8  # regret falls like directions^-rate
-        self._mean = latents.mean(axis=0, dtype=np.float64)
+        self._mean = np.full(len(latents), 1 / len(latents), np.float32) @ latents  # which `mean` takes long over
         self._random = generator(seed, Domain.SEARCH)
         self._pool = None if queries is None or len(queries) == 0 else unit(self._random.permutation(queries))
 
@@ -77,36 +78,44 @@ class Growth:
         if not np.isfinite(self.regret):
             return self.asked
         by_regret = self.asked * min(max(self.regret / regret, 1.0) ** (1 / self._rate), 1e6)
-        return int(max(by_regret, 4 * RARE / regret))
+        return int(max(by_regret, 2 * RARE / regret))
 
     def members_for(self, directions: int) -> int:
         """How many different winners so many directions should have: the more there are, the fewer are new."""
         return int(len(self.members) * (directions / max(self.asked, 1)) ** 0.6)
 
+    @property
+    def exhausted(self) -> bool:
+        """Whether every past query has been used, so that nothing unseen is left to measure on."""
+        return self._pool is not None and self.asked >= len(self._pool)
+
     def add(self, count: int) -> None:
-        """Measure the coreset on `count` new directions, then add their winners."""
-        directions = self._draw(count).astype(np.float32)
+        """Measure the coreset on `count` new directions, then add their winners, and for safety those of random ones.
+
+        New directions are past queries where any are known.
+        """
+        size = self.latents.shape[1]
+        if self._pool is None:
+            directions = self._random.normal(size=(count, size))
+        else:
+            past = self._pool[self.asked : self.asked + count]
+            count = len(past)
+            directions = np.concatenate([past, self._random.normal(size=(-(-count // SAFETY), size))])
         best, places = _win(directions, self.tiles)
         if self.asked > 0:
-            earlier = self.regret
-            found = (directions @ self.latents[self.members].T).max(axis=1)
-            spread = best - directions @ self._mean
-            regrets = np.where(spread > 0, (best - found) / np.where(spread > 0, spread, 1.0), 0.0)
-            regrets = np.maximum(regrets, 0.0)  # a product summed in another order may come out larger
-            self.regret, self.error = float(regrets.mean()), float(regrets.std() / np.sqrt(count)) + RARE / count
-            if 0 < self.regret < earlier < np.inf:  # between this batch and the last, the coreset doubled
-                self._rate = min(max(np.log2(earlier / self.regret), 0.3), 2.0)
+            self._measure(directions[:count].astype(np.float32), best[:count])
         self.members = np.union1d(self.members, places)
         self.asked += count
 
-    def _draw(self, count: int) -> np.ndarray:
-        """Past queries, each once, then points between two of them; or random directions where there are none."""
-        if self._pool is None:
-            return self._random.normal(size=(count, self.latents.shape[1]))
-        past = self._pool[self.asked : self.asked + count]
-        missing = count - len(past)
-        one, other = self._pool[self._random.integers(0, len(self._pool), (2, missing))]
-        return np.concatenate([past, unit(one + self._random.random((missing, 1)) * (other - one))])
+    def _measure(self, directions: np.ndarray, best: np.ndarray) -> None:
+        found = (directions @ self.latents[self.members].T).max(axis=1)
+        spread = best - directions @ self._mean
+        regrets = np.where(spread > 0, (best - found) / np.where(spread > 0, spread, 1.0), 0.0)
+        regrets = np.maximum(regrets, 0.0)  # a product summed in another order may come out larger
+        earlier, self.regret = self.regret, float(regrets.mean())
+        self.error = float(regrets.std() / np.sqrt(len(best))) + RARE / len(best)
+        if 0 < self.regret < earlier < np.inf:  # between this batch and the last, the coreset doubled
+            self._rate = min(max(np.log2(earlier / self.regret), 0.6), 2.0)
 
 
 def unit(queries: np.ndarray) -> np.ndarray:

@@ -5,11 +5,11 @@ from typing import ClassVar
 
 import numpy as np
 
-from twotower.kernels.layout import TILE, aligned_zeros
+from twotower.kernels.layout import LANES, TILE, aligned_zeros
 from twotower.kernels.scan import search_scan
 from twotower.search.base import CompiledIndex, Search, Tables
 
-NARROW = 64  # few members want small tiles
+NARROW = 128  # where most of the room may stay empty
 
 
 class ScannedSubset(CompiledIndex):
@@ -29,6 +29,11 @@ class ScannedSubset(CompiledIndex):
     @abstractmethod
     def _members(self, latents: np.ndarray, seed: int) -> np.ndarray:
         """The numbers of the candidates to score, ascending."""
+
+
+def fitting(members: int) -> int:
+    """The width of a tile that holds so many members, or of one of several."""
+    return min(members + -members % LANES, TILE)
 
 
 def subset_tables(latents: np.ndarray, members: np.ndarray | None, capacity: int, width: int) -> Tables:
