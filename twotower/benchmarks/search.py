@@ -179,9 +179,10 @@ def asked(problem: Any, tried: Any) -> dict[str, Any]:
     each = max((time.process_time() - started) / 2, 1e-7)
     count = int(np.clip(ASKED_SECONDS / each, 8, len(problem.queries)))
     queries, seconds = problem.queries[:count], []
+    found = tried.ask(queries)
     while len(seconds) < 2 or (sum(seconds) < ASKED_SECONDS / 4 and len(seconds) < 20):
         started = time.process_time()
-        found = tried.ask(queries)
+        tried.ask(queries)
         seconds.append(time.process_time() - started)
     regrets = problem.regrets(np.clip(np.asarray(found, np.int64), 0, len(problem.latents) - 1))
     return {

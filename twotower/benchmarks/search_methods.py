@@ -133,7 +133,8 @@ def hnswlib(latents: np.ndarray) -> Iterator[Tried]:
 
 def usearch_exact(latents: np.ndarray) -> Iterator[Tried]:
     """USearch, all candidates."""
-    from usearch.index import MetricKind, search
+    from usearch.compiled import MetricKind
+    from usearch.index import search
 
     def ask(queries: np.ndarray) -> np.ndarray:
         return np.array([search(latents, q, 1, MetricKind.IP, exact=True, threads=1).keys[0] for q in queries])
@@ -181,7 +182,7 @@ def scann(latents: np.ndarray) -> Iterator[Tried]:
             continue
 
         def build(scoring: str = scoring) -> Any:
-            builder = scann_ops_pybind.builder(latents, 1, "dot_product")
+            builder: Any = scann_ops_pybind.builder(latents, 1, "dot_product")
             builder = builder.tree(leaves, max(leaves // 20, 1), training_sample_size=min(len(latents), 100_000))
             builder = builder.score_brute_force() if scoring == "exact" else builder.score_ah(2).reorder(30)
             builder.set_n_training_threads(1)

@@ -1,6 +1,7 @@
 """The search benchmark's results as a table, pictures and a summary."""
 
 import io
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -10,9 +11,10 @@ from twotower.benchmarks.search import QUERIES, REGRETS, total
 from twotower.files.atomic import write_atomically
 
 OURS = ("auto", "brute_force", "box_tree")
+HINDSIGHT = ("random_k", "top_norm_k")  # keep a regret only as far as somebody measures it for them afterwards
 # Okabe and Ito's palette: told apart by colour-blind readers.
 COLOURS = ("#D55E00", "#000000", "#0072B2", "#009E73", "#E69F00", "#56B4E9", "#CC79A7", "#8C8C8C")
-DRAWN = ("auto", "brute_force", "gemv", "faiss_flat", "scann", "hnswlib", "faiss_ivf", "usearch_hnsw")
+DRAWN = ("auto", "brute_force", "gemv", "faiss_flat", "scann", "hnswlib", "faiss_ivf", "top_norm_k")
 
 
 def races(results: dict[str, Any]) -> list[dict[str, Any]]:
@@ -26,10 +28,12 @@ def races(results: dict[str, Any]) -> list[dict[str, Any]]:
             for queries in QUERIES:
                 peers = {name: total(cell[name], queries, regret) for name in cell if name not in (*OURS, "done")}
                 best = min(peers, key=lambda name: peers[name])
+                others = min(seconds for name, seconds in peers.items() if name not in HINDSIGHT)
                 rows.append(
                     {
                         "workload": kind, "d": int(size), "power": int(power), "regret": regret, "Q": queries,
                         "auto": total(cell["auto"], queries, regret), "peer": best, "peer_seconds": peers[best],
+                        "without_hindsight": others,
                     }
                 )  # fmt: skip
     return rows
@@ -38,11 +42,14 @@ def races(results: dict[str, Any]) -> list[dict[str, Any]]:
 def bars(rows: list[dict[str, Any]]) -> dict[str, tuple[int, int]]:
     """How many races pass each bar, of how many: N ≤ 2^20 and d ≤ 20."""
     inside = [row for row in rows if row["power"] <= 20 and row["d"] <= 20]
-    passed = {"first or within 10 %": (sum(r["auto"] <= 1.1 * r["peer_seconds"] for r in inside), len(inside))}
-    for queries in QUERIES:
-        asked = [row for row in inside if row["Q"] == queries]
-        ahead = sum(row["peer_seconds"] >= 5 * row["auto"] for row in asked)
-        passed[f"5 times ahead of the best peer, Q = {queries:.0e}"] = (ahead, len(asked))
+    passed = {}
+    for rivals, label in (("peer_seconds", "all peers"), ("without_hindsight", "all but random-k and top-norm-k")):
+        first = sum(row["auto"] <= 1.1 * row[rivals] for row in inside)
+        passed[f"first or within 10 % of first, {label}"] = (first, len(inside))
+        for queries in QUERIES:
+            asked = [row for row in inside if row["Q"] == queries]
+            ahead = sum(row[rivals] >= 5 * row["auto"] for row in asked)
+            passed[f"5 times ahead of the best at Q = {queries:,.0f}, {label}"] = (ahead, len(asked))
     return passed
 
 
@@ -80,7 +87,9 @@ def summary(results: dict[str, Any]) -> str:
     rows = races(results)
     lines = [f"{name}: {passed} of {count}" for name, (passed, count) in bars(rows).items()]
     lost = [row for row in rows if row["auto"] > 1.1 * row["peer_seconds"]]
-    lines += [f"auto is behind in {len(lost)} of {len(rows)} races, at any N and d"]
+    lines += [f"behind by more than 10 %, at any N and d: {len(lost)} of {len(rows)}"]
+    behind = Counter(row["peer"] for row in lost)
+    lines += ["who is ahead there: " + ", ".join(f"{name} {times}" for name, times in behind.most_common())]
     return "\n".join(lines + [f"query time, d = 6: {line}" for line in growth(results)])
 
 
