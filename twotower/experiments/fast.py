@@ -265,4 +265,4 @@ def _millions(steps: int) -> str:
     return f"{steps / 1e6:g} M"
 
 
-RESULT = Result("fast", "The paper's scores in fewer steps", "Table 1, in fewer steps", plan, conclude, True)
+RESULT = Result("fast", "Published scores in fewer steps", "Table 1, in fewer steps", plan, conclude, True)
