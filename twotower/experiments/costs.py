@@ -6,13 +6,14 @@ from twotower.experiments.plan import Planned
 from twotower.recipes import find
 
 START_SECONDS = 0.5
-# Steps of an episode of a trained policy; steps a second of one core for ITT, one-tower and explicit policies.
+# Steps of an episode of a trained policy; steps a second of one core for ITT, one-tower and explicit policies. The
+# first five from results/wall-clock (AMD EPYC, two workers, halved); the others from a few iterations of single runs.
 STEPS_PER_SECOND = {
-    "swimmer": (1000, 22000, 11000, 26000),
-    "lunarlander": (300, 18000, 9000, 40000),
-    "hopper": (500, 14000, 8000, 16000),
-    "halfcheetah": (1000, 18000, 6000, 28000),
-    "walker2d": (500, 11000, 5000, 14000),
+    "swimmer": (1000, 22500, 19500, 23000),
+    "lunarlander": (300, 59000, 57000, 62000),
+    "hopper": (500, 11500, 11500, 11700),
+    "halfcheetah": (1000, 31000, 31000, 33000),
+    "walker2d": (500, 9800, 10000, 9800),
     "cartpole": (500, 150000, 150000, 150000),
     "mountaincar": (200, 150000, 150000, 150000),
     "acrobot": (300, 80000, 80000, 150000),

@@ -42,15 +42,17 @@ def timed(
 
 
 def seconds_per_step(run: Finished) -> float:
-    """Wall-clock of all iterations but the first, which warms up, over their environment steps."""
-    first, last = run.rows[0], run.rows[-1]
-    return (last["seconds"] - first["seconds"]) / (last["steps"] - first["steps"])
+    """The median over all iterations but the first, which warms up, of wall-clock a step."""
+    return float(np.median(_differences(run, "seconds") / _differences(run, "steps")))
 
 
 def seconds_per_iteration(run: Finished) -> float:
     """Wall-clock of all iterations but the first, over their number."""
-    first, last = run.rows[0], run.rows[-1]
-    return (last["seconds"] - first["seconds"]) / (last["iteration"] - first["iteration"])
+    return float(np.mean(_differences(run, "seconds")))
+
+
+def _differences(run: Finished, name: str) -> np.ndarray:
+    return np.diff([row[name] for row in run.rows])
 
 
 def measured(runs: Sequence[Finished]) -> str:
