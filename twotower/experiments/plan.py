@@ -88,12 +88,12 @@ QUICK = {
     "acrobot": Short(60),
     "mountaincar": Short(200),
     "mountaincarcontinuous": Short(60),
-    "invertedpendulum": Short(10),
+    "invertedpendulum": Short(6),
     "lunarlander": Short(8),
-    "swimmer": Short(6),
-    "hopper": Short(10, directions=16),
+    "swimmer": Short(5),
+    "hopper": Short(6, directions=16),
     "halfcheetah": Short(3, directions=8),
-    "walker2d": Short(6, directions=8),
+    "walker2d": Short(4, directions=8),
 }
 QUICK_DEEPMIND_CONTROL = Short(3, directions=4, steps_per_episode=250, episodes=2)
 QUICK_ANY = Short(3, directions=8)
