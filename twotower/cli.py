@@ -29,6 +29,8 @@ twotower: implicit two-tower policies, trained by evolution strategies
   twotower report runs/                       compare runs in one page, report.html
   twotower times runs/swimmer-…               where the time of its iterations went
   twotower reproduce scores                   the paper's tables and figures, beside its values
+  twotower explain runs/swimmer-…             draw one decision: candidates, scores, winner
+  twotower export runs/swimmer-… --to onnx    a graph for ONNX, or one NumPy module
   twotower bench throughput hopper            training against the physics alone
   twotower bench search --quick               action search against other libraries
 
@@ -231,6 +233,15 @@ def video(arguments: list[str]) -> int:
     )
 
 
+def explain(arguments: list[str]) -> int:
+    """twotower explain POLICY …"""
+    from twotower.analysis import commands
+
+    return commands.explain(
+        _parse(commands.ExplainOptions, "explain", arguments, "twotower explain runs/swimmer-… --step 50 --search srp")
+    )
+
+
 def report(arguments: list[str]) -> int:
     """twotower report RUNS …"""
     from twotower.analysis import commands
@@ -253,6 +264,15 @@ def times(arguments: list[str]) -> int:
     from twotower.analysis import times
 
     return times.main(_parse(times.TimesOptions, "times", arguments, "twotower times runs/swimmer-… --last 20"))
+
+
+def export(arguments: list[str]) -> int:
+    """twotower export POLICY …"""
+    from twotower.export import commands
+
+    return commands.export(
+        _parse(commands.ExportOptions, "export", arguments, "twotower export runs/swimmer-… --out policy.onnx")
+    )
 
 
 def bench(arguments: list[str]) -> int:
@@ -281,6 +301,8 @@ COMMANDS: dict[str, Callable[[list[str]], int]] = {
     "video": video,
     "report": report,
     "times": times,
+    "explain": explain,
+    "export": export,
     "reproduce": reproduce,
     "bench": bench,
 }

@@ -27,6 +27,33 @@ class VideoOptions:
 
 
 @dataclass(frozen=True)
+class ExplainOptions:
+    """Draw one decision of a policy: its candidates, their scores, the winner, and what the search looked at."""
+
+    policy: Positional[str]
+    """A run's folder or a policy file."""
+    out: str = "explain.png"
+    """The .png, .svg or .pdf file to write."""
+    episode: int = 0
+    """Which episode of the evaluation."""
+    step: int | None = None
+    """Which of its steps; None takes step 20, or the last of a shorter episode."""
+    search: str | None = None
+    """Any index of twotower.search, such as srp or coreset, to look through; None takes the policy's own."""
+
+
+def explain(options: ExplainOptions) -> int:
+    """Draw the decision and say what it was."""
+    from twotower.analysis.explain import decide, draw_decision
+
+    decision = decide(load_policy_source(options.policy), options.episode, options.step, options.search)
+    draw_decision(decision, options.out)
+    print("\n".join(decision.said()))
+    print(f"picture: {options.out}")
+    return 0
+
+
+@dataclass(frozen=True)
 class ReportOptions:
     """Show runs in one page: curves, comparisons with intervals and tests, configurations, times, videos.
 

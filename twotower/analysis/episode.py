@@ -31,7 +31,9 @@ def watch(file: PolicyFile, episode: int = 0, last: int = 1_000_000) -> Watched:
     if not 0 <= episode < config.env.slots:
         raise UserError(f"--episode must be between 0 and {config.env.slots - 1}, not {episode}.")
     check_spaces(file, inspect(_trained_in(file), spec.env_id))
-    make_policy(config.policy, config.candidates, spec.observation_size, spec.actions).check_theta(file.theta)
+    make_policy(config.policy, config.candidates, spec.observation_size, spec.actions, config.search).check_theta(
+        file.theta
+    )
     worker = Worker(config, spec, (episode,), (episode,))
     job = evaluation_job(file.theta, 1, 1, file.normaliser)
     number = np.array([episode])

@@ -15,7 +15,7 @@ STEPS = 1000
 def tie_rate(file: PolicyFile) -> float | None:
     """The share of an evaluation episode's states in which several candidates score best; None without candidates."""
     config, spec = file.config, file.spec
-    policy = make_policy(config.policy, config.candidates, spec.observation_size, spec.actions)
+    policy = make_policy(config.policy, config.candidates, spec.observation_size, spec.actions, config.search)
     if not isinstance(policy, ImplicitPolicy):
         return None
     observations = watch(file, last=STEPS).observations
