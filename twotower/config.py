@@ -67,6 +67,8 @@ class SearchConfig:
     """box_tree: (best - found) / (best - mean) that every choice may have; 0 is exact."""
     directions: int | None = None
     """coreset: how many random directions."""
+    queries: int = 256
+    """coreset: how many states of the last iteration's rollouts lend their directions, too."""
     features: int | None = None
     """rft: r, the number of random features."""
     leaf: int | None = None
@@ -279,6 +281,8 @@ def check(config: TrainConfig) -> None:
         raise UserError(f"--policy.refinements must be 0 or more, not {policy.refinements}.")
     if not config.checkpoint_seconds >= 0:
         raise UserError(f"--checkpoint-seconds must be 0 or more, not {config.checkpoint_seconds}.")
+    if config.search.queries < 0:
+        raise UserError(f"--search.queries must be 0 or more, not {config.search.queries}.")
     if not 0 <= config.search.audit <= 1:
         raise UserError(f"--search.audit must be between 0 and 1, not {config.search.audit}.")
     if not 0 < config.worker_timeout <= 1e6:

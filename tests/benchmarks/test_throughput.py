@@ -23,7 +23,8 @@ from twotower.runs import PolicyFile
 FIELDS = {
     "task", "env_id", "backend", "policy", "parameters", "candidates", "refresh", "search", "executor", "workers",
     "slots", "members", "limit_steps_per_s", "train_steps_per_s", "ratio", "ceiling_steps_per_s", "ratio_to_ceiling",
-    "bytes_out", "bytes_back", "spread", "repetitions", "iterations_measured", "steps_measured", "phase_seconds",
+    "bytes_out", "bytes_back", "train_to_first", "spread", "repetitions", "iterations_measured", "steps_measured",
+    "phase_seconds",
     "warmup_iterations", "peak_memory_bytes", "versions", "date", "bars",
 }  # fmt: skip
 

@@ -112,7 +112,7 @@ def test_a_shared_index_is_built_once_while_it_lasts() -> None:
     actor = actor_for("box_tree", SPACES["box"], "fixed", latent=3, action_hidden=(3,))
     assert isinstance(actor, IndexedActor)
     built = []
-    actor._index.build = lambda *given: built.append(given) or type(actor._index).build(actor._index, *given)  # pyright: ignore
+    actor._index.tables_of = lambda *given: built.append(given) or type(actor._index).tables_of(actor._index, *given)  # pyright: ignore
     theta = generator(1).normal(size=actor.policy.num_params)
     for shared in (theta, theta + np.r_[np.ones(actor.policy.state_params), np.zeros(18)]):
         actor.begin(7, shared)

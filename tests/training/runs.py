@@ -45,6 +45,13 @@ VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {
             "search": {"bits": 3, "budget": 20, "audit": 1.0}, "strategy": {"lazy": 3},
         },
     ),
+    "hopper, rollout, coreset, lazy": (
+        "hopper",
+        {
+            "candidates": {"refresh": "rollout"}, "policy": {"search": "coreset"},
+            "search": {"directions": 3, "queries": 9}, "strategy": {"lazy": 2},
+        },
+    ),
     "hopper, common": ("hopper", {"strategy": {"common_random_numbers": True}}),
     "hopper, forward": ("hopper", {"strategy": {"estimator": "forward_difference", "directions": "structured"}}),
     "hopper, normalised, adam": (

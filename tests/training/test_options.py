@@ -159,7 +159,15 @@ def test_a_member_is_worth_the_mean_of_its_episodes(tmp_path: Path) -> None:
     means = np.append((returns[:8] + returns[8:16]) / 2, 0.0)
     for trainer, values in ((once, means), (twice, returns)):
         count = len(values)
-        parts = (np.arange(count), values, values, np.ones(count, int), values, *(nothing[:count],) * 3)
+        parts = (
+            np.arange(count),
+            values,
+            values,
+            np.ones(count, int),
+            values,
+            *(nothing[:count],) * 3,
+            nothing[:count, None],
+        )
         trainer.iterate(Answers(Returns(*parts)))  # pyright: ignore[reportArgumentType]
     np.testing.assert_array_equal(once.checkpoint.theta, twice.checkpoint.theta)
     assert not np.array_equal(once.checkpoint.theta, once.experiment.strategy.theta)
@@ -171,7 +179,7 @@ def test_observations_that_are_not_finite_are_refused(tmp_path: Path) -> None:
     squares = sums.copy()
     squares[4, 2] = np.inf
     values = np.zeros(9)
-    results = Returns(np.arange(9), values, values, np.ones(9, int), values, sums, squares, sums)
+    results = Returns(np.arange(9), values, values, np.ones(9, int), values, sums, squares, sums, sums[:, None, :0])
     with pytest.raises(UserError, match="Member 4 of iteration 0 saw observations that are not finite in Hopper-v4"):
         trainer.iterate(Answers(results))  # pyright: ignore[reportArgumentType]
     assert trainer.checkpoint is before

@@ -6,7 +6,7 @@ from typing import Literal
 
 from tyro.conf import Positional
 
-from twotower.benchmarks.suite import PAPER, Case
+from twotower.benchmarks.suite import SUITES, Case
 from twotower.config import ExecutorName, PolicyKind, RayConfig, TrainConfig
 from twotower.errors import UserError
 from twotower.training import task_config
@@ -18,8 +18,9 @@ class ThroughputConfig:
 
     tasks: Positional[tuple[str, ...]] = ()
     """Recipes or environment ids to measure."""
-    suite: Literal["paper"] | None = None
-    """Measure a list of tasks and options with the bars they must pass, and write results/throughput."""
+    suite: Literal["paper", "search"] | None = None
+    """Measure a list of tasks and options with the bars they must pass: paper, the recipes; search, HalfCheetah with
+    many candidates kept for a rollout. Writes results/throughput or results/throughput-search."""
     kind: PolicyKind = "itt"
     """Policy to train."""
     candidates: int | None = None
@@ -50,7 +51,7 @@ class ThroughputConfig:
     seed: int = 0
     """Seed of the training."""
     out: str | None = None
-    """Folder for results.json and a Markdown table; a suite takes results/throughput."""
+    """Folder for results.json and a Markdown table; a suite has its own."""
     json: bool = False
     """Print one JSON object a task, a line each."""
 
@@ -69,7 +70,7 @@ class ThroughputConfig:
 
     def cases(self) -> tuple[Case, ...]:
         """What to measure; a suite's cases name their own policy and backend."""
-        return PAPER if self.suite else tuple(Case(task, self.kind, self.backend) for task in self.tasks)
+        return SUITES[self.suite] if self.suite else tuple(Case(task, self.kind, self.backend) for task in self.tasks)
 
     def train_config(self, case: Case) -> TrainConfig:
         """A case with the options that apply to it, as a configuration of training."""
@@ -83,9 +84,10 @@ class ThroughputConfig:
             ray=self.ray,
             candidates=replace(
                 candidates,
-                count=candidates.count if self.candidates is None else self.candidates,
-                refresh=self.refresh or candidates.refresh,
+                count=case.candidates or self.candidates or candidates.count,
+                refresh=case.refresh or self.refresh or candidates.refresh,
             ),
-            policy=replace(policy, search=self.search or policy.search),
+            policy=replace(policy, search=case.search or self.search or policy.search),
+            strategy=replace(config.strategy, num_directions=case.directions or config.strategy.num_directions),
             env=replace(config.env, backend=case.backend, slots=config.env.slots if self.slots is None else self.slots),
         )

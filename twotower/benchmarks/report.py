@@ -8,10 +8,12 @@ from typing import Any
 from twotower.errors import UserError
 from twotower.files.atomic import reason, write_atomically
 
-HEADINGS = ("task", "train", "limit", "ratio", "ceiling", "to ceiling", "memory")
+HEADINGS = ("task", "train", "to first", "limit", "ratio", "ceiling", "to ceiling", "memory")
 EXPLANATION = """\
-task: policy, number of candidates / when they are redrawn, library, executor, bytes an iteration sends / gets back.
+task: policy, number of candidates / when they are redrawn, search where it is not auto, library, executor, bytes an
+    iteration sends / gets back.
 train: environment steps a second of whole training iterations (ask, rollouts, evaluation member, tell, logging).
+to first: train / train of the first row.
 limit: the same calls of the same environments in the same processes, replayed without a policy.
 ratio: train / limit within a repetition; the median, and the quartiles below it.
 ceiling: one process a core, 32 environments each, random actions, resets not counted as steps.
@@ -22,10 +24,12 @@ def cells(result: dict[str, Any]) -> list[str]:
     """A result as a row under HEADINGS, several lines a cell, with the bars it had to pass."""
     memory = result["peak_memory_bytes"]
     offered = f", {result['candidates']:,} / {result['refresh']}" if result["candidates"] else ""
+    searched = f", {result['search']}" if result["search"] not in (None, "auto") else ""
     return [
-        f"{result['task']}\n{result['policy']}{offered}\n{result['backend']}\n"
+        f"{result['task']}\n{result['policy']}{offered}{searched}\n{result['backend']}\n"
         f"{result['executor']}, {result['bytes_out']:,} / {result['bytes_back']:,}",
         f"{result['train_steps_per_s']:,.0f}",
+        f"{result['train_to_first']:.2f}" + _bar(result, "train_to_first"),
         f"{result['limit_steps_per_s']:,.0f}",
         _ratio(result, "ratio"),
         f"{result['ceiling_steps_per_s']:,.0f}",

@@ -13,6 +13,10 @@ class Case:
     task: str
     kind: PolicyKind = "itt"
     backend: Literal["auto", "envpool", "gymnasium", "dm_control"] = "auto"
+    candidates: int | None = None
+    refresh: Literal["step", "rollout", "iteration", "fixed"] | None = None
+    search: str | None = None
+    directions: int | None = None
     at_least: tuple[tuple[str, float], ...] = ()
     at_most: tuple[tuple[str, float], ...] = ()
 
@@ -43,3 +47,25 @@ PAPER = (
     Case("halfcheetah", kind="iot", at_least=(("ratio", 0.60),)),
     Case("swimmer6", at_most=(("peak_memory_bytes", 4e9),)),
 )
+
+
+Bars = tuple[tuple[str, float], ...]
+
+
+def _kept(
+    candidates: int, search: str = "auto", kind: PolicyKind = "itt", at_least: Bars = (), at_most: Bars = ()
+) -> Case:
+    """HalfCheetah with candidates kept for a rollout, and as many members as there are slots."""
+    return Case("halfcheetah", kind, "auto", candidates, "rollout", search, 32, at_least, at_most)
+
+
+SEARCH = (
+    _kept(2**10),
+    _kept(2**14, at_least=(("ratio", 0.75), ("train_to_first", 0.85))),
+    _kept(2**17, at_least=(("ratio", 0.50),), at_most=(("peak_memory_bytes", 2e9),)),
+    _kept(2**14, "brute_force"),
+    _kept(2**14, "coreset"),
+    _kept(2**14, "srp"),
+    _kept(2**14, kind="iot"),
+)
+SUITES = {"paper": PAPER, "search": SEARCH}

@@ -51,7 +51,7 @@ class Training(NamedTuple):
 def main(options: ThroughputConfig) -> int:
     """Measure, print a table or JSON lines, write the results where asked to; 1 if a bar is missed."""
     results: list[dict[str, Any]] = []
-    out = options.out or ("results/throughput" if options.suite else None)
+    out = options.out or {"paper": "results/throughput", "search": "results/throughput-search"}.get(options.suite or "")
     if out:
         make_folder(Path(out))
 
@@ -77,6 +77,8 @@ def run(options: ThroughputConfig, report: Callable[[dict[str, Any]], None] = la
     for case, config in cases:
         print(f"measuring {case.task}, {case.kind}, {config.env.backend} …", file=sys.stderr, flush=True)
         result = measure(config, options)
+        first = results[0] if results else result
+        result["train_to_first"] = result["train_steps_per_s"] / first["train_steps_per_s"]
         results.append(result | {"bars": case.verdicts(result)})
         report(results[-1])
     return results

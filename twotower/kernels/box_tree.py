@@ -11,6 +11,7 @@ from twotower.kernels.layout import LANES
 
 FANOUT = 16  # children of a node, whose bounds are one vector
 DEPTH = 8
+BLOCK = 256
 ROUNDING = np.float32(2.0**-21)  # of |q|·|x|, for each term of a sum: far above the rounding of a bound or a score
 
 
@@ -29,6 +30,23 @@ def levels_of(leaves):
     for level in range(depth):
         starts[level + 1] = starts[level] + counts[depth - 1 - level]
     return starts
+
+
+@njit(cache=True)
+def facts_of(latents, facts):
+    """Fill facts (d + 1,) with the latents' mean and their largest norm."""
+    count, size = latents.shape
+    sums, largest = np.zeros(size), 0.0
+    for i in range(count):
+        square = 0.0
+        for c in range(size):
+            value = np.float64(latents[i, c])
+            sums[c] += value
+            square += value * value
+        largest = max(largest, square)
+    for c in range(size):
+        facts[c] = sums[c] / count
+    facts[size] = np.sqrt(largest)
 
 
 @njit(cache=True)
@@ -59,6 +77,60 @@ def halve(rows, levels, order):
             starts[2 * node] = begin
             starts[2 * node + 1] = begin + (end - begin + 1) // 2
             split(rows, order[begin:end], keys[: end - begin], sorted_keys, spare)
+    return starts
+
+
+@njit(cache=True)
+def cut(rows, levels, axes, cuts):
+    """Halve a sample as `halve` does, and keep where: node n splits axes[n] at cuts[n] into 2n and 2n + 1, from 1."""
+    count = rows.shape[0]
+    order = np.arange(count).astype(np.int32)
+    keys, sorted_keys = np.empty(count, np.float32), np.empty(count, np.float32)
+    spare = np.empty(count, np.int32)
+    starts = np.array([0, count])
+    for level in range(levels):
+        parents = starts
+        starts = np.empty(2 * parents.size - 1, np.int64)
+        starts[-1] = count
+        for node in range(parents.size - 1):
+            begin, end = parents[node], parents[node + 1]
+            middle = begin + (end - begin + 1) // 2
+            starts[2 * node], starts[2 * node + 1] = begin, middle
+            axis = widest_axis(rows, order[begin:end])
+            split(rows, order[begin:end], keys[: end - begin], sorted_keys, spare)
+            axes[(1 << level) + node] = axis
+            largest = rows[order[begin], axis]
+            for i in range(begin + 1, middle):
+                largest = max(largest, rows[order[i], axis])
+            cuts[(1 << level) + node] = largest
+
+
+@njit(cache=True)
+def sort_by_cuts(rows, levels, axes, cuts, leaves, order):
+    """Sort order (N,) by the cells of a sample's cuts, and by number within each of the equal leaves it is dealt to."""
+    count, cells = rows.shape[0], 1 << levels
+    cell = np.empty(count, np.int32)
+    ends = np.zeros(cells + 1, np.int64)
+    for begin in range(0, count, BLOCK):  # level by level: rows do not wait for each other as a row's levels would
+        nodes = cell[begin : begin + BLOCK]
+        nodes[:] = 1
+        for _ in range(levels):
+            for i in range(nodes.size):
+                node = nodes[i]
+                nodes[i] = 2 * node + (rows[begin + i, axes[node]] > cuts[node])
+    for i in range(count):
+        cell[i] -= cells
+        ends[cell[i] + 1] += 1
+    for k in range(cells):
+        ends[k + 1] += ends[k]
+    starts = np.arange(leaves + 1) * count // leaves
+    filled = starts[:-1].copy()
+    for i in range(count):
+        place = ends[cell[i]]
+        ends[cell[i]] += 1
+        leaf = ((place + 1) * leaves - 1) // count
+        order[filled[leaf]] = i
+        filled[leaf] += 1
     return starts
 
 

@@ -7,6 +7,7 @@ from twotower.kernels.counter import draw_one, hash32, subkey, unit_float
 from twotower.kernels.implicit import NOISE_WORD, query_of
 from twotower.kernels.random_features import sample_tree
 
+ASKED_WORD = 1 << 43
 LARGE = np.float32(2.0**40)  # products of numbers between its inverse and this cannot leave float32
 
 
@@ -50,3 +51,16 @@ def take(slots, found, set_keys, table, low, span, actions):
         draw_one(found[n], set_keys[slots[n]], table, low, span, action)
         for d in range(low.size):
             actions[n, d] = action[d]
+
+
+@njit(cache=True)
+def keep_some(slots, keys, steps, queries, asked):
+    """Let asked[slot] (places, features) be an even sample of the rollout's queries so far (reservoirs of one)."""
+    for n in range(slots.size):
+        slot = slots[n]
+        key = subkey(subkey(keys[slot], steps[slot]), ASKED_WORD)
+        low, high = np.uint32(key & np.uint64(0xFFFFFFFF)), np.uint32(key >> np.uint64(32))
+        for place in range(asked.shape[1]):
+            if unit_float(hash32(np.uint32(place), low, high)) * np.float32(steps[slot] + 1) < 1:
+                for k in range(queries.shape[1]):
+                    asked[slot, place, k] = queries[n, k]

@@ -26,6 +26,7 @@ class Actor(ABC):
         self.steps = np.zeros(num_slots, np.int64)
         self._activation = ACTIVATIONS[policy.config.activation]
         self._chosen = np.zeros(num_slots, np.int64)
+        self.asked = np.zeros((num_slots, 0, 0), np.float32)  # some queries of each slot's rollout, where search learns
         self.audits = np.zeros((num_slots, AUDITED))  # of each slot's rollout, see `kernels.audit`
         self._actions = np.zeros((num_slots, policy.action_size))
         self._discrete = isinstance(policy.actions, DiscreteActions)
@@ -39,6 +40,10 @@ class Actor(ABC):
             np.zeros((2, low.size), np.float32),
             np.zeros(low.size, np.float32),
         )
+
+    def learn(self, queries: np.ndarray) -> None:
+        """Prepare for queries (n, features) such as these; only searches that learn override it."""
+        return None
 
     def begin(self, shared_key: int, shared_theta: np.ndarray | None) -> None:
         """Make ready for an iteration; `shared_theta` is θ where no member perturbs the action tower."""

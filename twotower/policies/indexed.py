@@ -11,6 +11,9 @@ from twotower.policies.acting import ImplicitActor
 from twotower.policies.base import ImplicitPolicy
 from twotower.policies.searches import feature_size, make_index
 from twotower.search.base import Tables
+from twotower.search.directional_coreset import DirectionalCoreset
+
+ASKED = 4  # queries that an episode hands on
 
 
 @final
@@ -27,11 +30,21 @@ class IndexedActor(ImplicitActor):
         self._index = make_index(policy)
         self._offered = aligned_zeros((tiles, policy.encoded_size, TILE))
         self._features = aligned_zeros((tiles, width, TILE))
+        self._rows = np.zeros((tiles * TILE, width), np.float32)
         self._tables: Tables = ()  # a set for every slot
         self._own_sets = np.arange(num_slots)
         self._sets = self._own_sets
-        self._shared: tuple[int, bytes] | None = None
+        self._shared: tuple[int, bytes, bytes] | None = None
+        self._past = np.zeros((0, width), np.float32)
+        self._learns = isinstance(self._index, DirectionalCoreset) and policy.search.queries > 0
+        if self._learns:
+            self.asked = np.zeros((num_slots, ASKED, width), np.float32)
         self._queries = np.zeros((num_slots, width), np.float32)
+
+    def learn(self, queries: np.ndarray) -> None:
+        if self._learns and len(queries):
+            assert isinstance(self._index, DirectionalCoreset)
+            self._past = self._index.queries = queries
 
     def begin(self, shared_key: int, shared_theta: np.ndarray | None) -> None:
         """Draw the shared set; with θ₂ the same for all members its index is shared as well, while both last."""
@@ -44,7 +57,7 @@ class IndexedActor(ImplicitActor):
             self._shared = None
         elif len(self._own_sets):
             theta = shared_theta.astype(np.float32)
-            stands_for = shared_key, theta[self.policy.state_params :].tobytes()
+            stands_for = shared_key, theta[self.policy.state_params :].tobytes(), self._past.tobytes()
             if self._shared != stands_for:
                 self._build(0, theta, shared_key)
             self._shared = stands_for
@@ -59,18 +72,24 @@ class IndexedActor(ImplicitActor):
     def _build(self, place: int, theta: np.ndarray, seed: int) -> None:
         """Index the candidates offered under one θ₂."""
         self._fill(theta, self._offered, self._features)
-        features = self._features.transpose(0, 2, 1).reshape(-1, self._features.shape[1])[: self._count]
-        if not np.isfinite(features).all():
+        rows = self._features.transpose(0, 2, 1)
+        self._rows.reshape(rows.shape)[:] = rows
+        features = self._rows[: self._count]
+        if not np.isfinite(features.sum(dtype=np.float64)):
             raise UserError(
                 "The action tower's outputs are no longer finite, so no index can hold them: lower --sigma or "
                 "--step-size."
             )
-        tables = self._index.build(features, seed).tables
-        if not self._tables:
-            self._tables = tuple(aligned_zeros((0, *table.shape[1:]), table.dtype.type) for table in tables)
+        old = tuple(stack[place : place + 1] for stack in self._tables)
+        tables = self._index.tables_of(features, seed, old)
+        if tables is not old:
+            self._store(place, tables)
+
+    def _store(self, place: int, tables: Tables) -> None:
+        """Put one set's tables beside the others'."""
+        stacks = self._tables or tuple(aligned_zeros((0, *table.shape[1:]), table.dtype.type) for table in tables)
         self._tables = tuple(
-            _stored(stack, len(self._own_sets), place, table[0])
-            for stack, table in zip(self._tables, tables, strict=True)
+            _stored(stack, len(self._own_sets), place, table[0]) for stack, table in zip(stacks, tables, strict=True)
         )
 
     def _act(self, slots: np.ndarray, observations: np.ndarray, chosen: np.ndarray, actions: np.ndarray) -> None:
@@ -80,6 +99,8 @@ class IndexedActor(ImplicitActor):
             slots, observations, self.parameters, *self._sizes, self._activation, self._index.scale_free,
             self._scratch, queries,
         )  # fmt: skip
+        if self._learns:
+            indexed.keep_some(slots, self.keys, self.steps, queries, self.asked)
         if self.policy.config.choice == "sample":
             indexed.sample_sets(sets, slots, self.keys, self.steps, queries, self._tables, found, visited)
         else:

@@ -13,7 +13,7 @@ from twotower.search.registry import METHODS
 
 INDEXES = {name: method for name, method in METHODS.items() if issubclass(method, CompiledIndex)}
 SEARCHES = ("auto", "bounded", "corner", *INDEXES)
-SETTINGS = frozenset(field.name for field in dataclasses.fields(SearchConfig)) - {"audit"}
+SETTINGS = frozenset(field.name for field in dataclasses.fields(SearchConfig)) - {"audit", "queries"}
 
 
 def check_search(policy: Policy) -> None:

@@ -10,6 +10,7 @@ from twotower.es.normaliser import Normaliser
 from twotower.randomness import Domain, derive
 
 INT63 = 2**63 - 1
+NO_QUERIES = np.zeros((0, 0), np.float32)
 
 
 class Plan(NamedTuple):
@@ -32,6 +33,7 @@ class Job(NamedTuple):
     plan: Plan
     episodes: np.ndarray  # (slots,) int64: what each slot ran since its streams began
     normaliser: Normaliser | None = None  # of observations, where the policy asks for it
+    queries: np.ndarray = NO_QUERIES  # (n, features) float32: what earlier rollouts asked the search, where it learns
 
 
 def population_plan(num_members: int, slots: int, paired: bool) -> Plan:
@@ -56,12 +58,18 @@ def slot_streams(num_members: int, slots: int, paired: bool) -> tuple[int, ...]:
     return (*range(half), *range(half), half)
 
 
-def evaluation_job(theta: np.ndarray, episodes: int, slots: int, normaliser: Normaliser | None = None) -> Job:
+def evaluation_job(
+    theta: np.ndarray,
+    episodes: int,
+    slots: int,
+    normaliser: Normaliser | None = None,
+    queries: np.ndarray = NO_QUERIES,
+) -> Job:
     """Fresh episodes of one θ, with randomness that training never uses."""
     no_directions = DenseDirections(0, 0, np.zeros((0, 0)))
     centre = Proposal(0, theta, 0.0, 0, no_directions, np.full(episodes, -1, np.int64), np.zeros(episodes))
     plan = Plan(np.arange(episodes), np.arange(episodes) % slots)
-    return Job(Domain.EVALUATION, 0, centre, plan, np.zeros(min(episodes, slots), np.int64), normaliser)
+    return Job(Domain.EVALUATION, 0, centre, plan, np.zeros(min(episodes, slots), np.int64), normaliser, queries)
 
 
 def stream_seed(seed: int, domain: Domain) -> int:

@@ -33,6 +33,7 @@ class Returns(NamedTuple):
     deviations: np.ndarray  # (n, s) float64: sums of observation - mean, where observations are normalised
     squares: np.ndarray  # (n, s) float64: sums of their squares
     audits: np.ndarray  # (n, AUDITED) float64: what exact search says of some choices, see `kernels.audit`
+    asked: np.ndarray  # (n, some, features) float32: a sample of the queries, where the search learns from them
 
 
 class Worker:
@@ -70,6 +71,7 @@ class Worker:
             self._offer(offered)
         same_action_tower = job.proposal.active <= self.policy.state_params
         key = shared_key(self.config.candidates, self.config.seed, job.domain, job.iteration)
+        self.actor.learn(job.queries)
         self.actor.begin(key, job.proposal.theta if same_action_tower else None)
         return _Episodes(self, job, queues).run(batch)
 
@@ -104,6 +106,7 @@ class _Episodes:
         self.moments = np.zeros((2, members, size))
         self.normalised = np.zeros((count, size))
         self.audits = np.zeros((members, AUDITED))
+        self.asked = np.zeros((members, *worker.actor.asked.shape[1:]), np.float32)
 
     def run(self, batch: EnvBatch) -> Returns:
         actor, strategy, pulse = self.worker.actor, self.worker.config.strategy, self.worker.pulse
@@ -129,7 +132,7 @@ class _Episodes:
         deviations, squares = self.moments[:, members]
         return Returns(
             members, returns, discounted, lengths.astype(np.int64), saturations, deviations, squares,
-            self.audits[members],
+            self.audits[members], self.asked[members],
         )  # fmt: skip
 
     def _act(self, slots: np.ndarray, observations: np.ndarray) -> np.ndarray:
@@ -178,6 +181,7 @@ class _Episodes:
         self.results[:, member] = self.totals[slot], self.discounted[slot], length, self.saturations[slot] / length
         self.moments[:, member] = self.observed[:, slot]
         self.audits[member] = self.worker.actor.audits[slot]
+        self.asked[member] = self.worker.actor.asked[slot]
         self.finished.append(int(member))
 
     def _failure(self, failure: EnvironmentFailure) -> UserError:

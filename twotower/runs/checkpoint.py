@@ -33,6 +33,10 @@ class Checkpoint(NamedTuple):
     observation_mean: np.ndarray = np.zeros(0)  # (s,) float64
     observation_squares: np.ndarray = np.zeros(0)  # (s,) float64: Σ (o - mean)²
 
+    queries: np.ndarray = np.zeros(
+        (0, 0), np.float32
+    )  # (n, features): what the last rollouts asked a search that learns
+
     @property
     def moments(self) -> Moments:
         """What the normaliser has seen."""
@@ -52,6 +56,7 @@ class Checkpoint(NamedTuple):
     def load(cls, path: Path) -> "Checkpoint":
         """Read a checkpoint, refusing anything but a whole one."""
         tensors = sealed_file.load(path, "checkpoint").tensors
+        tensors.setdefault("queries", np.zeros((0, 0), np.float32))  # which older runs did not keep
         if {name: (array.dtype.type, array.ndim) for name, array in tensors.items()} != _LAYOUT:
             raise UserError(f"{path} does not hold the fields of a checkpoint: use another copy or train again.")
         values: dict[str, Any] = {name: array.copy() if array.ndim else array.item() for name, array in tensors.items()}
@@ -75,6 +80,7 @@ class Checkpoint(NamedTuple):
             and np.isfinite(self.observation_mean).all()
             and np.isfinite(self.observation_squares).all()
             and self.observation_squares.min(initial=0) >= 0
+            and np.isfinite(self.queries).all()
         )
 
 
@@ -91,4 +97,5 @@ _LAYOUT = {
     "observations": (np.int64, 0),
     "observation_mean": (np.float64, 1),
     "observation_squares": (np.float64, 1),
+    "queries": (np.float32, 2),
 }

@@ -48,6 +48,8 @@ class PolicyFile:
     versions: dict[str, str] = field(default_factory=versions)
     normaliser: Normaliser | None = None
     """What training made of observations; None where the network takes them as they are."""
+    queries: np.ndarray = field(default_factory=lambda: np.zeros((0, 0), np.float32))
+    """(n, features) float32: what the last rollouts asked a search that learns from that."""
 
     def save(self, path: Path) -> None:
         """Write the file, atomically."""
@@ -64,6 +66,8 @@ class PolicyFile:
         tensors = {"theta": self.theta}
         if self.normaliser is not None:
             tensors |= {"observation_mean": self.normaliser.mean, "observation_scale": self.normaliser.scale}
+        if len(self.queries):
+            tensors |= {"search_queries": self.queries}
         sealed_file.save(path, "policy", tensors, json.dumps(facts, allow_nan=False))
 
     @classmethod
@@ -75,10 +79,13 @@ class PolicyFile:
             raise UserError(f"{path} must hold one float64 vector, theta: save the policy again.")
         if not is_finite(theta):
             raise UserError(f"{path} holds parameters that are not finite numbers: train again.")
+        queries = tensors.pop("search_queries", np.zeros((0, 0), np.float32))
+        if queries.dtype != np.float32 or queries.ndim != 2 or not np.isfinite(queries).all():
+            raise UserError(f"{path} holds queries of its search that are not finite numbers: train again.")
         try:
             facts = _facts(json.loads(text))
             normaliser = _normaliser(tensors, facts["config"], facts["spec"])
-            return cls(theta=theta.copy(), normaliser=normaliser, **facts)
+            return cls(theta=theta.copy(), normaliser=normaliser, queries=queries.copy(), **facts)
         except UserError as error:
             raise UserError(f"{path} is not a policy twotower can run: {error}") from error
         except (ValueError, TypeError, KeyError, OverflowError, RecursionError) as error:

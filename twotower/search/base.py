@@ -112,6 +112,15 @@ class CompiledIndex(Index):
     search: ClassVar[Search]
     """search(sets, queries, tables, found, visited) writes the winner of set sets[n] for each of the queries (n, d)."""
 
+    def tables_of(self, latents: np.ndarray, seed: int, old: Tables = ()) -> Tables:
+        """The tables for finite latents (N, d) that the caller keeps; written over `old` ones where that saves time."""
+        latents = latents if self._is_safe(latents) else tame(latents)
+        return self._renewed(latents, seed, old) if old else self._tables(latents, seed)
+
+    def _renewed(self, latents: np.ndarray, seed: int, old: Tables) -> Tables:
+        """Tables for other latents of the same shape; `old` ones may be written over."""
+        return self._tables(latents, seed)
+
     @property
     def nbytes(self) -> int:
         return sum(table.nbytes for table in self.tables)

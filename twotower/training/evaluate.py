@@ -29,7 +29,7 @@ def evaluate_and_audit(policy: PolicyFile, episodes: int) -> tuple[Evaluation, A
     )
     worker = Worker(config, spec, tuple(range(slots)), tuple(range(slots)))
     try:
-        results = worker.evaluate(evaluation_job(policy.theta, episodes, slots, policy.normaliser))
+        results = worker.evaluate(evaluation_job(policy.theta, episodes, slots, policy.normaliser, policy.queries))
     finally:
         worker.close()
     returns = results.returns

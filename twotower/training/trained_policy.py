@@ -70,6 +70,7 @@ class TrainedPolicy:
         config, space = self.file.config, self.file.spec.actions
         if len(self._episodes) != len(episodes):
             self._actor = make_actor(self._policy, len(episodes))
+            self._actor.learn(self.file.queries)
             self._actor.begin(shared_key(config.candidates, config.seed, Domain.EVALUATION, 0), self.theta)
             self._episodes = np.full(len(episodes), -1)
         for row in np.flatnonzero(self._episodes != episodes).tolist():

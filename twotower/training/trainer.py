@@ -116,6 +116,7 @@ class Trainer:
             observations=moments.seen,
             observation_mean=moments.mean,
             observation_squares=moments.squares,
+            queries=self._queries(results),
         )
         account = executor.account
         phases = {
@@ -148,7 +149,8 @@ class Trainer:
         plan = population_plan(len(proposal.sign), config.env.slots, config.strategy.common_random_numbers)
         fresh = proposal.iteration % STREAMS_RENEWED_EVERY == 0
         episodes = np.zeros_like(now.episodes) if fresh else now.episodes
-        job = Job(Domain.ENVIRONMENT, proposal.iteration, proposal, plan, episodes, self._normaliser())
+        normaliser, queries = self._normaliser(), self.checkpoint.queries
+        job = Job(Domain.ENVIRONMENT, proposal.iteration, proposal, plan, episodes, normaliser, queries)
         return Population(job, centre)
 
     def _no_moments(self) -> Moments:
@@ -164,6 +166,13 @@ class Trainer:
         deviations, squares = results.deviations.sum(axis=0), results.squares.sum(axis=0)
         seen = int(results.lengths.sum()) if deviations.size else 0
         return self.checkpoint.moments.with_sums(seen, deviations, squares)
+
+    def _queries(self, results: Returns) -> np.ndarray:  # (n, features)
+        """As many of the queries that the members handed on as the search wants, evenly from their order."""
+        episodes, some, features = results.asked.shape
+        asked = results.asked.reshape(episodes * some, features)
+        wanted = min(self.experiment.config.search.queries, len(asked))
+        return asked[np.arange(wanted) * len(asked) // max(wanted, 1)]
 
     def _member_returns(self, results: Returns, proposal: Proposal) -> np.ndarray:  # (members,)
         """The return that trains of every member, the mean of its episodes."""
@@ -216,4 +225,6 @@ class Trainer:
         now = self.checkpoint
         config, spec, _, _ = self.experiment
         config = replace(config, candidates=at_iteration(config.candidates, now.iteration))
-        return PolicyFile(now.theta, config, spec, now.iteration, now.steps, normaliser=self._normaliser())
+        return PolicyFile(
+            now.theta, config, spec, now.iteration, now.steps, normaliser=self._normaliser(), queries=now.queries
+        )
