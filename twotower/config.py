@@ -64,7 +64,8 @@ class SearchConfig:
     budget: int | None = None
     """srp, srp_paper: how many candidates a choice scores."""
     regret: float | None = None
-    """box_tree: (best - found) / (best - mean) that every choice may have; 0 is exact."""
+    """box_tree: (best - found) / (best - mean) that every choice may have, 0 is exact; coreset: that choices may have
+    on average, by growing until new directions regret no more."""
     directions: int | None = None
     """coreset: how many random directions."""
     queries: int = 256

@@ -136,16 +136,15 @@ def test_members_at_work_alone_have_an_index() -> None:
 def test_subsets_of_different_sizes_share_a_table() -> None:
     """Hulls of a few vertices and of all candidates, beside each other."""
     actor = actor_for("hull", SPACES["box"], count=4000, options={"audit": 1.0}, latent=2, action_hidden=(2,))
-    assert isinstance(actor, IndexedActor)
-    thetas, widths = generator(1).normal(size=(SLOTS, actor.policy.num_params)), []
+    thetas = generator(1).normal(size=(SLOTS, actor.policy.num_params))
     thetas[2, actor.policy.state_params :] = 0  # whose latents are all the same: no hull
     for slot in range(SLOTS):
         actor.start(slot, thetas[slot], slot)
-        widths.append(actor._tables[1].shape[1])
-    assert widths[0] < widths[2] == widths[3]
     for step in range(20):
         actor.act(np.arange(SLOTS, dtype=np.int32), generator(3, step).normal(size=(SLOTS, STATE)))
     assert (actor.audits[:, 0] == 20).all() and actor.audits[:, 2].max() < 1e-5
+    visited = actor.audits[:, 4] / actor.audits[:, 0]
+    assert visited[2] == 4096 and max(visited[0], visited[1], visited[3]) == 512
 
 
 def test_samples_follow_the_estimated_softmax() -> None:
@@ -204,7 +203,7 @@ def test_every_option_of_an_index_can_be_given() -> None:
         ({"search": "srp", "choice": "sample"}, "rollout", {}, "use rft or brute_force"),
         ({"search": "rft", "choice": "sample", "kernel": "softmax"}, "rollout", {}, "needs --policy.kernel dot"),
         ({"search": "hull", "latent": 6, "action_hidden": (6,)}, "rollout", {}, "at most 3 numbers"),
-        ({"search": "srp"}, "rollout", {"regret": 0.1}, "--search.regret is an option of box_tree"),
+        ({"search": "srp"}, "rollout", {"regret": 0.1}, "--search.regret is an option of box_tree, coreset"),
         ({"search": "auto"}, "rollout", {"bits": 3}, "--search.bits is an option of srp"),
         ({"search": "srp"}, "rollout", {"bits": 99}, "bits must be between 1 and 20"),
         ({"search": "auto", "choice": "sample"}, "rollout", {"audit": 0.1}, "needs an argmax choice"),

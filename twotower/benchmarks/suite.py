@@ -52,11 +52,9 @@ PAPER = (
 Bars = tuple[tuple[str, float], ...]
 
 
-def _kept(
-    candidates: int, search: str = "auto", kind: PolicyKind = "itt", at_least: Bars = (), at_most: Bars = ()
-) -> Case:
+def _kept(candidates: int, search: str = "auto", at_least: Bars = (), at_most: Bars = ()) -> Case:
     """HalfCheetah with candidates kept for a rollout, and as many members as there are slots."""
-    return Case("halfcheetah", kind, "auto", candidates, "rollout", search, 32, at_least, at_most)
+    return Case("halfcheetah", "itt", "auto", candidates, "rollout", search, 32, at_least, at_most)
 
 
 SEARCH = (
@@ -65,7 +63,5 @@ SEARCH = (
     _kept(2**17, at_least=(("ratio", 0.50),), at_most=(("peak_memory_bytes", 2e9),)),
     _kept(2**14, "brute_force"),
     _kept(2**14, "coreset"),
-    _kept(2**14, "srp"),
-    _kept(2**14, kind="iot"),
 )
 SUITES = {"paper": PAPER, "search": SEARCH}

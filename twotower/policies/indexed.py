@@ -86,11 +86,12 @@ class IndexedActor(ImplicitActor):
             self._store(place, tables)
 
     def _store(self, place: int, tables: Tables) -> None:
-        """Put one set's tables beside the others'."""
-        stacks = self._tables or tuple(aligned_zeros((0, *table.shape[1:]), table.dtype.type) for table in tables)
-        self._tables = tuple(
-            _stored(stack, len(self._own_sets), place, table[0]) for stack, table in zip(stacks, tables, strict=True)
-        )
+        """Put one set's tables beside the others', whose shapes are the same while a search has as much to learn."""
+        if [stack.shape[1:] for stack in self._tables] != [table.shape[1:] for table in tables]:
+            sets = len(self._own_sets)
+            self._tables = tuple(aligned_zeros((sets, *table.shape[1:]), table.dtype.type) for table in tables)
+        for stack, table in zip(self._tables, tables, strict=True):
+            stack[place] = table[0]
 
     def _act(self, slots: np.ndarray, observations: np.ndarray, chosen: np.ndarray, actions: np.ndarray) -> None:
         count = slots.size
@@ -107,23 +108,3 @@ class IndexedActor(ImplicitActor):
             type(self._index).search(sets, queries, self._tables, found, visited)
         if not self._discrete:
             indexed.take(slots, found, self._set_keys, self._table, self.low, self.span, actions)
-
-
-def _stored(stack: np.ndarray, sets: int, place: int, table: np.ndarray) -> np.ndarray:
-    """The stack (sets, …) with a table at a place; where their shapes differ, the last entry is repeated.
-
-    Only subsets differ in size, and a repeated candidate is never found: of equals the first is.
-    """
-    shape = np.maximum(stack.shape[1:], table.shape)
-    if stack.shape != (sets, *shape):
-        wider = aligned_zeros((sets, *shape.tolist()), stack.dtype.type)
-        for old in range(len(stack)):
-            wider[old] = _padded(stack[old], shape)
-        stack = wider
-    stack[place] = _padded(table, shape)
-    return stack
-
-
-def _padded(table: np.ndarray, shape: np.ndarray) -> np.ndarray:
-    missing = shape - table.shape
-    return np.pad(table, [(0, more) for more in missing], mode="edge") if missing.any() else table

@@ -88,7 +88,8 @@ class WorkerProcess:
         os.ftruncate(shared, 8)
         self.pulse = np.frombuffer(mmap.mmap(shared, 8), np.int64)
         command = [sys.executable, "-m", "twotower.rollout.process", str(theirs.fileno()), str(shared)]
-        environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+        # A process a core: its matrix products, in building an index, must not start threads of their own.
+        environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path)), "OPENBLAS_NUM_THREADS": "1"}
         self.process = subprocess.Popen(command, pass_fds=[theirs.fileno(), shared], env=environment)
         theirs.close()
         os.close(shared)

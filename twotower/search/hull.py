@@ -21,6 +21,9 @@ class Hull(ScannedSubset):
 
     name = "hull"
 
+    def _capacity(self, count: int) -> int:
+        return count
+
     def _members(self, latents: np.ndarray, seed: int) -> np.ndarray:
         from scipy.spatial import ConvexHull, QhullError
 
