@@ -1,5 +1,6 @@
 """Acting through an index: exact ones choose what brute force chooses, to the bit, whatever keeps the candidates."""
 
+import dataclasses
 import itertools
 from typing import Any
 
@@ -190,7 +191,7 @@ def test_auto_takes_a_tree_where_it_pays() -> None:
 def test_every_option_of_an_index_can_be_given() -> None:
     """A new option of an index needs a field of `SearchConfig`."""
     for method in INDEXES.values():
-        fields = set(method.__dataclass_fields__) - {"queries", "temperature"}  # pyright: ignore
+        fields = {field.name for field in dataclasses.fields(method)} - {"queries", "temperature"}  # pyright: ignore
         assert fields <= SETTINGS, method
 
 

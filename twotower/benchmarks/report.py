@@ -10,8 +10,7 @@ from twotower.files.atomic import reason, write_atomically
 
 HEADINGS = ("task", "train", "to first", "limit", "ratio", "ceiling", "to ceiling", "memory")
 EXPLANATION = """\
-task: policy, number of candidates / when they are redrawn, search where it is not auto, library, executor, bytes an
-    iteration sends / gets back.
+task: policy, N / when candidates are redrawn, search unless auto, library, executor, bytes an iteration sends / gets.
 train: environment steps a second of whole training iterations (ask, rollouts, evaluation member, tell, logging).
 to first: train / train of the first row.
 limit: the same calls of the same environments in the same processes, replayed without a policy.
