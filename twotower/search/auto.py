@@ -75,7 +75,7 @@ class Auto(Index):
             raise UserError(f"queries_per_build must be at least 1, not {self.queries_per_build}.")
         if not 0 <= self.regret < 1:
             raise UserError(f"regret must be at least 0 and less than 1, not {self.regret}.")
-        self.exact = self.regret == 0
+        self.exact: bool = self.regret == 0
         self.choice: Choice
         self.index: CompiledIndex
 

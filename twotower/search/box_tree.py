@@ -32,7 +32,7 @@ class BoxTree(CompiledIndex):
     def __post_init__(self) -> None:
         if not 0 <= self.regret < 1:
             raise UserError(f"regret must be at least 0 and less than 1, not {self.regret}.")
-        self.exact = self.regret == 0
+        self.exact: bool = self.regret == 0
 
     search: ClassVar[Search] = staticmethod(box_tree.search_box_tree)
 

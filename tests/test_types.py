@@ -1,0 +1,33 @@
+"""The types of everything promised are known to whoever installs the package."""
+
+import inspect
+import json
+import subprocess
+import sys
+
+import pytest
+
+import twotower as tt
+from tests.docs.blocks import ROOT
+
+
+def promised() -> set[str]:
+    """The homes of all promised classes and functions."""
+    rooms = [getattr(tt, name) for name in tt.__all__ if inspect.ismodule(getattr(tt, name))]
+    things = [getattr(room, name) for room in (tt, *rooms) for name in getattr(room, "__all__", ())]
+    return {f"{thing.__module__}.{thing.__qualname__}" for thing in things if hasattr(thing, "__qualname__")}
+
+
+def test_the_types_of_the_public_names_are_complete() -> None:
+    pytest.importorskip("pyright")
+    command = [sys.executable, "-m", "pyright", "--verifytypes", "twotower", "--ignoreexternal", "--outputjson"]
+    report = json.loads(subprocess.run(command, cwd=ROOT, capture_output=True, text=True).stdout)
+    homes = promised()
+    public = [
+        symbol
+        for symbol in report["typeCompleteness"]["symbols"]
+        if any(symbol["name"] == home or symbol["name"].startswith(f"{home}.") for home in homes)
+    ]
+    assert len(public) > 200  # nothing is left out by accident
+    unknown = [symbol["name"] for symbol in public if not symbol["isTypeKnown"] or symbol["isTypeAmbiguous"]]
+    assert not unknown
