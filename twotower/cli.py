@@ -55,7 +55,7 @@ class ResumeOptions:
     ray: RayConfig = field(default_factory=RayConfig)
     worker_timeout: float | None = None
     """A worker that makes no step for this many seconds counts as dead."""
-    plain: bool | None = None
+    plain: bool = False
     """Plain lines instead of the live view."""
 
 
@@ -168,7 +168,11 @@ def resume(arguments: list[str]) -> int:
     run_folder = options.pop("run")
     if options["ray"]["address"] is None:
         options["ray"] = None
-    return _report(api.resume(run_folder, **{name: value for name, value in options.items() if value is not None}))
+    return _report(
+        api.resume(
+            run_folder, **{name: value for name, value in options.items() if value is not None and value is not False}
+        )
+    )
 
 
 def evaluate(arguments: list[str]) -> int:

@@ -12,6 +12,7 @@ import pytest
 
 from tests.command import sentence, twotower
 from tests.policy_files import untrained
+from twotower.actions.base import DiscreteActions
 from twotower.analysis.episode import offered, watch
 from twotower.export import write_module, write_onnx
 from twotower.policies import make_policy
@@ -62,14 +63,23 @@ def raw(file: PolicyFile, episode: int = 0) -> np.ndarray:
     return seen if file.normaliser is None else seen / file.normaliser.scale + file.normaliser.mean
 
 
-def agree(file: PolicyFile, found: np.ndarray, wanted: np.ndarray) -> None:
-    """The same actions, but where rounding alone decides between two candidates."""
-    policy = make_policy(file.config.policy, file.config.candidates, file.spec.observation_size, file.spec.actions)
-    if not isinstance(policy, ImplicitPolicy) or file.config.policy.search == "corner":
+def agree(file: PolicyFile, observations: np.ndarray, found: np.ndarray, wanted: np.ndarray) -> None:
+    """The same actions, but where rounding alone decides between two candidates: their scores are then the same."""
+    config, actions = file.config, file.spec.actions
+    policy = make_policy(config.policy, config.candidates, file.spec.observation_size, actions)
+    if not isinstance(policy, ImplicitPolicy) or config.policy.search == "corner":
         np.testing.assert_allclose(found, wanted, rtol=0, atol=1e-6)
         return
     different = [k for k in range(len(found)) if not np.array_equal(found[k], wanted[k])]
     assert len(different) <= len(found) // 50, different
+    if config.policy.choice == "sample":
+        return
+    states = observations if file.normaliser is None else file.normaliser(observations)
+    for k in different:
+        pair = np.array([found[k], wanted[k]])
+        encoded = policy.encoded_set(0)[pair - actions.first] if isinstance(actions, DiscreteActions) else pair
+        scores = policy.scores(file.theta, states[k], encoded)
+        assert abs(scores[0] - scores[1]) <= 1e-5 * np.abs(scores).max(), (k, pair, scores)
 
 
 @pytest.mark.parametrize("name", POLICIES)
@@ -92,7 +102,7 @@ def test_onnx_acts_the_same(name: str, tmp_path: Path) -> None:
         found = session.run(["action"], {"observation": observations})[0]
     found = np.array(found)
     assert found.dtype == wanted.dtype
-    agree(file, found, wanted)
+    agree(file, observations, found, wanted)
 
 
 @pytest.mark.parametrize("name", [*POLICIES, "sampled"])
@@ -115,7 +125,7 @@ def test_a_module_with_numpy_alone_acts_the_same(name: str, tmp_path: Path) -> N
     done = subprocess.run([sys.executable, "-c", script], cwd=tmp_path, capture_output=True, text=True, timeout=100)
     assert done.returncode == 0, done.stderr
     for episode, found in enumerate(json.loads(done.stdout)):
-        agree(file, np.array(found), acted(file, episodes[episode], episode))
+        agree(file, episodes[episode], np.array(found), acted(file, episodes[episode], episode))
 
 
 def test_ties_go_to_the_first(tmp_path: Path) -> None:

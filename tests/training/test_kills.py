@@ -20,7 +20,7 @@ def test_killed_runs_end_with_the_bits_of_the_whole_one(name: str, tmp_path: Pat
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_ctrl_c_and_sigterm_stop_at_the_next_iteration(number: signal.Signals, code: int, tmp_path: Path) -> None:
     folder = new_folder(variant("world", iterations=10**6, checkpoint_seconds=1e6), tmp_path / "stopped")
-    process = start("resume", "stopped", cwd=tmp_path)
+    process = start("resume", "stopped", "--plain", cwd=tmp_path)
     wait_for_rows(folder.path, 20, process)
     process.send_signal(number)
     out, err = process.communicate(timeout=60)
