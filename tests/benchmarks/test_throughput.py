@@ -68,7 +68,7 @@ def test_json_has_all_fields_on_one_line_a_task(measured):
 def test_tables_show_each_result_with_its_bars(measured, capsys):
     _, lines, folder = measured
     result = json.loads(lines[1])
-    assert "| cartpole<br>itt, 2 / step<br>envpool |" in (folder / "README.md").read_text()
+    assert "| cartpole<br>itt, 2 / step<br>envpool<br>serial, 0 / 0 |" in (folder / "README.md").read_text()
     case = Case("cartpole", at_least=(("ratio", 0.8),), at_most=(("peak_memory_bytes", 4e9),))
     result["ratio"] = 0.5
     report.print_table([result | {"bars": case.verdicts(result)}])
