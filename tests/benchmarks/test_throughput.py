@@ -1,5 +1,7 @@
 """The benchmark's numbers: what they count, how they are summed up, and that all are reported."""
 
+import contextlib
+import io
 import json
 import subprocess
 import sys
@@ -42,12 +44,10 @@ def measured(tmp_path_factory):
         out=str(folder),
         json=True,
     )
-    with pytest.MonkeyPatch.context() as patch:
-        lines: list[str] = []
-        patch.setattr("builtins.print", lambda *values, **_: lines.extend(map(str, values)))
-        function = BENCHMARKS["throughput"][1]
-        code = function(options)
-    return code, lines, folder
+    out, err = io.StringIO(), io.StringIO()
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        code = BENCHMARKS["throughput"][1](options)
+    return code, [*err.getvalue().splitlines(), *out.getvalue().splitlines()], folder
 
 
 def test_json_has_all_fields_on_one_line_a_task(measured):
