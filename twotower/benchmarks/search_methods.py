@@ -12,6 +12,7 @@ import numpy as np
 
 from twotower.kernels.layout import TILE
 from twotower.search import Auto, BoxTree, BruteForce, PaperSignedRandomProjections
+from twotower.search.peers import library
 from twotower.search.scanned_subset import subset_tables
 
 Ask = Callable[[np.ndarray], np.ndarray]  # queries (n, d) -> numbers (n,), one query after the other
@@ -56,14 +57,14 @@ def gemv(latents: np.ndarray) -> Iterator[Tried]:
 
 def faiss_flat(latents: np.ndarray) -> Iterator[Tried]:
     """FAISS, all candidates."""
-    import faiss
+    faiss = library("faiss")
 
     faiss.omp_set_num_threads(1)
     faiss.cvar.distance_compute_blas_threshold = 2**30  # one query after the other, in its compiled loop
 
     def build() -> Any:
         index = faiss.IndexFlatIP(latents.shape[1])
-        index.add(latents)  # pyright: ignore[reportCallIssue]
+        index.add(latents)
         return index
 
     index, seconds = build_timed(build)
@@ -77,7 +78,7 @@ def faiss_ask(index: Any) -> Ask:
 
 def faiss_ivf(latents: np.ndarray) -> Iterator[Tried]:
     """FAISS's inverted lists."""
-    import faiss
+    faiss = library("faiss")
 
     faiss.omp_set_num_threads(1)
     faiss.cvar.distance_compute_blas_threshold = 2**30
@@ -100,13 +101,13 @@ def faiss_ivf(latents: np.ndarray) -> Iterator[Tried]:
 
 def faiss_hnsw(latents: np.ndarray) -> Iterator[Tried]:
     """FAISS's navigable small-world graph."""
-    import faiss
+    faiss = library("faiss")
 
     faiss.omp_set_num_threads(1)
 
     def build() -> Any:
         index = faiss.IndexHNSWFlat(latents.shape[1], 16, faiss.METRIC_INNER_PRODUCT)
-        index.add(latents)  # pyright: ignore[reportCallIssue]
+        index.add(latents)
         return index
 
     index, seconds = build_timed(build)
@@ -117,10 +118,10 @@ def faiss_hnsw(latents: np.ndarray) -> Iterator[Tried]:
 
 def hnswlib(latents: np.ndarray) -> Iterator[Tried]:
     """hnswlib's navigable small-world graph."""
-    import hnswlib as library
+    module = library("hnswlib")
 
     def build() -> Any:
-        index = library.Index(space="ip", dim=latents.shape[1])
+        index = module.Index(space="ip", dim=latents.shape[1])
         index.init_index(len(latents), M=16, ef_construction=100)
         index.add_items(latents, num_threads=1)
         return index
@@ -133,21 +134,20 @@ def hnswlib(latents: np.ndarray) -> Iterator[Tried]:
 
 def usearch_exact(latents: np.ndarray) -> Iterator[Tried]:
     """USearch, all candidates."""
-    from usearch.compiled import MetricKind
-    from usearch.index import search
+    metric, search = library("usearch.compiled").MetricKind.IP, library("usearch.index").search
 
     def ask(queries: np.ndarray) -> np.ndarray:
-        return np.array([search(latents, q, 1, MetricKind.IP, exact=True, threads=1).keys[0] for q in queries])
+        return np.array([search(latents, q, 1, metric, exact=True, threads=1).keys[0] for q in queries])
 
     yield Tried("exact", 0.0, ask)
 
 
 def usearch_hnsw(latents: np.ndarray) -> Iterator[Tried]:
     """USearch's navigable small-world graph."""
-    from usearch.index import Index
+    module = library("usearch.index")
 
     def build() -> Any:
-        index = Index(ndim=latents.shape[1], metric="ip", dtype="f32", connectivity=16, expansion_add=64)
+        index = module.Index(ndim=latents.shape[1], metric="ip", dtype="f32", connectivity=16, expansion_add=64)
         index.add(np.arange(len(latents)), latents, threads=1)
         return index
 
@@ -173,7 +173,7 @@ def scann_ask(index: Any, visited: int) -> Ask:
 
 def scann(latents: np.ndarray) -> Iterator[Tried]:
     """ScaNN: a tree of leaves, scored exactly or by hashes and scored again."""
-    from scann.scann_ops.py import scann_ops_pybind
+    scann_ops_pybind = library("scann.scann_ops.py.scann_ops_pybind")
 
     leaves = max(int(len(latents) ** 0.5), 2)
     seconds = 0.0
