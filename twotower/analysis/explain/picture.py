@@ -192,7 +192,6 @@ def _draw_histogram(axes: "Axes", decision: Decision) -> None:
         marks.append(("best corner", decision.corner_score, "#7A3E00"))
     for k, (name, value, colour) in enumerate(marks):
         axes.axvline(value, color=colour, lw=1.8, ls=("-", "-", "--", ":")[k], label=f"{name}  {value:.3g}")
-    axes.set_xlabel("score")
     axes.set_ylabel("candidates")
     _finish(axes, "How the scores are spread", legend=True)
 
