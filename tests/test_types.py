@@ -4,11 +4,12 @@ import inspect
 import json
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
 import twotower as tt
-from tests.docs.blocks import ROOT
+from tests.command import ENVIRONMENT
 
 
 def promised() -> set[str]:
@@ -18,10 +19,13 @@ def promised() -> set[str]:
     return {f"{thing.__module__}.{thing.__qualname__}" for thing in things if hasattr(thing, "__qualname__")}
 
 
-def test_the_types_of_the_public_names_are_complete() -> None:
+def test_the_types_of_the_public_names_are_complete(tmp_path: Path) -> None:
     pytest.importorskip("pyright")
-    command = [sys.executable, "-m", "pyright", "--verifytypes", "twotower", "--ignoreexternal", "--outputjson"]
-    report = json.loads(subprocess.run(command, cwd=ROOT, capture_output=True, text=True).stdout)
+    options = ["--verifytypes", "twotower", "--ignoreexternal", "--outputjson", "--pythonpath", sys.executable]
+    command = [sys.executable, "-m", "pyright", *options]
+    # With a PYTHONPATH, because pyright takes no editable installation for a package.
+    run = subprocess.run(command, cwd=tmp_path, env=ENVIRONMENT, capture_output=True, text=True)
+    report = json.loads(run.stdout)
     homes = promised()
     public = [
         symbol
