@@ -13,6 +13,7 @@ import pytest
 
 import twotower as tt
 from tests import worlds
+from twotower import cli
 from twotower.api import merged
 from twotower.randomness import Domain
 from twotower.rollout.plan import episode_seed
@@ -73,6 +74,16 @@ def test_a_larger_budget_extends_a_run_to_the_bits_of_a_longer_one() -> None:
     np.testing.assert_array_equal(run.policy.theta, longer.policy.theta)
     assert run.policy.file.evaluation == longer.policy.file.evaluation
     assert [row["return"] for row in run.metrics] == [row["return"] for row in longer.metrics]
+
+
+def test_resuming_within_the_budget_trains_nothing_and_says_so(capsys: Any) -> None:
+    run = small_run()
+    assert run.trained == 3
+    assert cli.resume([str(run.folder), "--iterations", "2"]) == 0
+    said = capsys.readouterr().out.splitlines()
+    assert "Nothing was trained: 3 iterations and" in said[0] and said[1].startswith("evaluation:")
+    assert cli.resume([str(run.folder), "--iterations", "4"]) == 0
+    assert "Nothing was trained" not in capsys.readouterr().out
 
 
 def test_a_budget_of_steps_stops_at_the_first_iteration_that_reaches_it() -> None:

@@ -30,6 +30,8 @@ class Run:
     folder: Path
     stopped_by: int | None = None
     """The signal that stopped training before its budget was spent."""
+    trained: int = 0
+    """Iterations that this call trained."""
 
     @cached_property
     def policy(self) -> TrainedPolicy:
@@ -114,13 +116,14 @@ def _run(trainer: Trainer, folder: RunFolder, progress: bool) -> Run:
 
             trainer.run(report)
         draw(folder)
+        trained = trainer.checkpoint.iteration - done
         if stopped:
-            return Run(folder.path, stopped[0])
+            return Run(folder.path, stopped[0], trained)
         file = trainer.policy_file()
         evaluation = TrainedPolicy(file).evaluate(config.evaluation_episodes)
         dataclasses.replace(file, evaluation=evaluation).save(folder.policy)
         logs.evaluated(evaluation, file.iteration)
-    return Run(folder.path)
+    return Run(folder.path, trained=trained)
 
 
 @contextmanager

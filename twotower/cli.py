@@ -368,7 +368,10 @@ def _report(run: Any) -> int:
         done = run.policy.file.iteration
         print(f"Stopped after iteration {done}. Go on with: twotower resume {run.folder}")
         return 128 + run.stopped_by
-    evaluation = run.policy.file.evaluation
+    file, evaluation = run.policy.file, run.policy.file.evaluation
+    if not run.trained:
+        spent = f"{file.iteration} iterations and {file.steps:,} steps"
+        print(f"Nothing was trained: {spent} are done, which is the budget or more; --iterations or --steps raises it.")
     print(f"evaluation: {evaluation.mean:.2f} ± {evaluation.std:.2f} over {len(evaluation.returns)} fresh episodes")
     print(f"run folder: {run.folder}")
     return 0
