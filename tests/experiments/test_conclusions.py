@@ -1,19 +1,18 @@
 """What results conclude from runs: nothing from none, first passages, verdicts on p-values, the lemma's formulas."""
 
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 from twotower.experiments import RESULTS, estimator_error, get
 from twotower.experiments.curves import thinned
-from twotower.experiments.folders import Finished
 from twotower.experiments.plan import Choice, Planned, base
+from twotower.experiments.records import Finished
 from twotower.experiments.result import Evidence
 from twotower.experiments.t_tests import _verdict
 from twotower.experiments.thresholds import steps_to
-from twotower.runs import Evaluation, PolicyFile, RunFolder
+from twotower.runs import Evaluation, PolicyFile
 from twotower.training import build
 
 
@@ -64,7 +63,7 @@ def finished(seed: int, iterations: int, planned: int = 9) -> Finished:
     config = base("cartpole", "itt", seed, iterations=planned)
     spec = build(config).spec
     policy = PolicyFile(np.zeros(6), config, spec, iterations, 100, Evaluation((1.0,), seed))
-    return Finished(Planned(config), RunFolder(Path("nowhere")), policy)
+    return Finished(Planned(config), "", policy, {})
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,7 +14,7 @@ from twotower import experiments
 from twotower.config import PolicyKind
 from twotower.errors import UserError
 from twotower.experiments.costs import total
-from twotower.experiments.folders import finished, is_finished
+from twotower.experiments.folders import Kept
 from twotower.experiments.plan import Choice, Planned, Size
 from twotower.experiments.progress import Progress
 from twotower.experiments.queue import Interrupted, carry_out
@@ -44,7 +45,7 @@ class ReproduceOptions:
     runs: str = "runs/reproduce"
     """Where run folders are kept; finished ones are not run again, interrupted ones go on."""
     out: str = "results"
-    """Where a folder for each result is written."""
+    """Where a folder for each result is written, and runs/ with a record of each finished run, which counts as run."""
     collect: bool = False
     """Train nothing: write tables and figures from the runs that are finished, shorter ones included."""
     list: bool = False
@@ -80,17 +81,17 @@ def reproduce(options: ReproduceOptions, arguments: Sequence[str]) -> int:
         return _list(options, results)
     plans = {result.name: result.plan(choice) for result in results}
     every = [run for plan in plans.values() for run in plan]
-    runs, failures = Path(options.runs), {}
+    kept, failures = Kept(Path(options.runs), Path(options.out) / "runs"), {}
     if not options.collect:
-        _check(every, runs)
+        _check(every, kept.folders)
         try:
-            failures = carry_out(every, runs, choice.workers, Progress())
+            failures = carry_out(every, kept, choice.workers, Progress())
         except Interrupted:
-            done = sum(is_finished(runs / run.name, run.config) for run in {run.name: run for run in every}.values())
+            done = sum(kept.is_finished(run) for run in {run.name: run for run in every}.values())
             print(f"Stopped with {done} runs finished. Go on with the same command; --collect writes what there is.")
             return 130
     for result in results:
-        _conclude(result, plans[result.name], choice, options, arguments, failures)
+        _conclude(result, plans[result.name], choice, options, kept, arguments, failures)
     return 1 if failures else 0
 
 
@@ -109,15 +110,16 @@ def _conclude(
     plan: Sequence[Planned],
     choice: Choice,
     options: ReproduceOptions,
+    kept: Kept,
     arguments: Sequence[str],
     failures: dict[str, str],
 ) -> None:
-    runs = Path(options.runs)
-    evidence = Evidence(choice, plan, [found for run in plan if (found := finished(runs, run)) is not None])
+    command = f"twotower {shlex.join(['reproduce', *arguments])}"
+    evidence = Evidence(choice, plan, [found for run in plan if (found := kept.finished(run, command)) is not None])
     findings = result.conclude(evidence)
     folder = Path(options.out) / result.name
     failed = {run.name: failures[run.name] for run in plan if run.name in failures}
-    write(folder, result, evidence, findings, ["reproduce", *arguments], failed)
+    write(folder, result, evidence, findings, command, failed)
     if len(options.results()) == 1:
         for table in findings.tables:
             rows = {"headings": table.headings, "rows": table.rows}

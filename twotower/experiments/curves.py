@@ -6,8 +6,8 @@ import numpy as np
 
 from twotower.analysis.statistics import Band, mean_band, percentile_band
 from twotower.experiments import scores
-from twotower.experiments.folders import Finished
 from twotower.experiments.panels import Curve, Panel, panels
+from twotower.experiments.records import Finished
 from twotower.experiments.result import Evidence, Findings, Result, Table
 from twotower.experiments.text import KIND_NAMES, not_run, number, what_ran
 

@@ -3,8 +3,8 @@
 from dataclasses import replace
 
 from twotower.experiments import srp_curves
-from twotower.experiments.folders import Finished
 from twotower.experiments.plan import Choice, Planned, base, paper_name, planned
+from twotower.experiments.records import Finished
 from twotower.experiments.result import Evidence, Findings, Result, Table
 from twotower.experiments.text import VERDICT_RULE, Published, not_run, spread, verdict, what_ran
 from twotower.recipes.published import table

@@ -9,9 +9,9 @@ import numpy as np
 from twotower.api import merged
 from twotower.config import PolicyKind, PresetName, TrainConfig
 from twotower.experiments.curves import thinned
-from twotower.experiments.folders import Finished
 from twotower.experiments.panels import Curve, Panel, panels
 from twotower.experiments.plan import Choice, Planned, paper_name
+from twotower.experiments.records import Finished
 from twotower.experiments.result import Evidence, Findings, Result, Table
 from twotower.experiments.scores import printed
 from twotower.experiments.text import KIND_NAMES, not_run, number

@@ -1,103 +1,93 @@
-"""The folders in which runs are kept from one command to the next, and what finished ones tell."""
+"""Where runs are kept from one command to the next: folders to go on from, and records of those that finished."""
 
 import json
 import os
 import shutil
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from functools import cached_property
 from pathlib import Path
-from typing import Any
 from uuid import uuid4
-
-import numpy as np
 
 from twotower.config import TrainConfig
 from twotower.errors import UserError
+from twotower.experiments import records
 from twotower.experiments.plan import Planned, budget_name
+from twotower.experiments.records import Finished, is_spent
 from twotower.files.atomic import reason
-from twotower.runs import PolicyFile, RunFolder, read_metrics
+from twotower.runs import PolicyFile, RunFolder
 
 
 @dataclass(frozen=True)
-class Finished:
-    """A run that reached its budget and was evaluated."""
+class Kept:
+    """Both places; a run's folder and its record have the run's name."""
 
-    planned: Planned
-    folder: RunFolder
-    policy: PolicyFile
+    folders: Path
+    records: Path
 
-    @cached_property
-    def rows(self) -> list[dict[str, Any]]:
-        """One row an iteration."""
-        return read_metrics(self.folder.metrics)
+    def config(self, planned: Planned) -> TrainConfig:
+        """The configuration of a run with its folder here."""
+        return replace(planned.config, run_dir=str(self.folders / planned.name))
 
-    @property
-    def seed(self) -> int:
-        """The run's seed; runs of one seed are pairs."""
-        return self.policy.config.seed
+    def is_finished(self, planned: Planned) -> bool:
+        """Whether a run was trained to the end of its budget and evaluated, here or wherever its record is from."""
+        recorded = records.read(self._record(planned.name), planned, planned.config)
+        return recorded is not None or _policy(self.folders / planned.name, planned.config) is not None
 
-    @property
-    def iterations(self) -> int:
-        """How long it trained, which may be shorter than planned."""
-        return self.policy.iteration
+    def finished(self, planned: Planned, command: str) -> Finished | None:
+        """The finished run, or else the longest finished one that is the same but for a smaller budget.
 
-    @property
-    def cut(self) -> bool:
-        """Whether it is shorter than the paper's."""
-        wanted = self.planned.config.iterations
-        return self.planned.short or (wanted is not None and self.iterations < wanted)
+        What is concluded from is the record, which is written now where a folder has none yet.
+        """
+        shorter = () if planned.timed else self._shorter(planned)
+        for name, config in ((planned.name, planned.config), *shorter):
+            policy = None
+            if not self._record(name).exists() and (policy := _policy(self.folders / name, config)) is not None:
+                records.write(self._record(name), RunFolder(self.folders / name), policy, command)
+            found = records.read(self._record(name), planned, config)
+            if found is not None:
+                return found
+        return None
 
-    @property
-    def returns(self) -> np.ndarray:  # (iterations,)
-        """The return of θ_k in its one evaluation episode, iteration by iteration, as the paper measures."""
-        return np.array([row["return"] for row in self.rows], dtype=np.float64)
+    def extend_shorter(self, planned: Planned) -> None:
+        """Begin a run where the longest one that is the same but for its budget ended, by copying its folder."""
+        path = self.folders / planned.name
+        if planned.timed or path.exists():
+            return
+        found = (self.folders / name for name, config in self._shorter(planned) if _policy(self.folders / name, config))
+        source, aside = next(found, None), self.folders / f".{planned.name}-{uuid4().hex}"
+        if source is None:
+            return
+        try:
+            aside.mkdir()
+            for name in ("checkpoint.safetensors", "metrics.jsonl"):
+                shutil.copyfile(source / name, aside / name)
+            RunFolder(aside).write_config(self.config(planned))
+            os.rename(aside, path)
+        except OSError as error:
+            raise UserError(f"Cannot copy {source} to {path}: {reason(error)}.") from error
+        finally:
+            shutil.rmtree(aside, ignore_errors=True)
 
-    @property
-    def evaluation(self) -> float:
-        """The mean return of fresh episodes of the final policy."""
-        assert self.policy.evaluation is not None
-        return self.policy.evaluation.mean
+    def share_done(self, planned: Planned) -> float:
+        """The share of its budget that a run has spent, by its folder."""
+        return share_done(self.folders / planned.name, planned.config)
 
+    def _record(self, name: str) -> Path:
+        return self.records / f"{name}.json"
 
-def config_in(runs: Path, planned: Planned) -> TrainConfig:
-    """The configuration of a run with its folder under `runs`."""
-    return replace(planned.config, run_dir=str(runs / planned.name))
-
-
-def is_finished(path: Path, config: TrainConfig) -> bool:
-    """Whether a folder holds the run to the end of its budget, evaluated."""
-    return _finished_policy(path, config) is not None
-
-
-def finished(runs: Path, planned: Planned) -> Finished | None:
-    """The finished run, or else the longest finished one that is the same but for a smaller budget."""
-    path = runs / planned.name
-    policy = _finished_policy(path, planned.config)
-    if policy is None and not planned.timed:
-        for path, config in _shorter(runs, planned):
-            policy = _finished_policy(path, config)
-            if policy is not None:
-                break
-    return None if policy is None else Finished(planned, RunFolder(path), policy)
-
-
-def extend_shorter(runs: Path, planned: Planned) -> None:
-    """Begin a run where the longest one that is the same but for its budget ended, by copying that."""
-    path = runs / planned.name
-    found = [] if planned.timed or path.exists() else _shorter(runs, planned)
-    if not found:
-        return
-    source, aside = found[0][0], runs / f".{planned.name}-{uuid4().hex}"
-    try:
-        aside.mkdir()
-        for name in ("checkpoint.safetensors", "metrics.jsonl"):
-            shutil.copyfile(source / name, aside / name)
-        RunFolder(aside).write_config(config_in(runs, planned))
-        os.rename(aside, path)
-    except OSError as error:
-        raise UserError(f"Cannot copy {source} to {path}: {reason(error)}.") from error
-    finally:
-        shutil.rmtree(aside, ignore_errors=True)
+    def _shorter(self, planned: Planned) -> Iterator[tuple[str, TrainConfig]]:
+        """Names and configurations of runs in iterations that differ in a smaller budget alone, the longest first."""
+        config = planned.config
+        if config.iterations is None or config.steps is not None:
+            return
+        paths = [*self.folders.glob(f"{planned.stem}-*it"), *self.records.glob(f"{planned.stem}-*it.json")]
+        budgets = {
+            path.name.removeprefix(f"{planned.stem}-").removesuffix(".json").removesuffix("it") for path in paths
+        }
+        for number in sorted((int(budget) for budget in budgets if budget.isdecimal()), reverse=True):
+            if number < config.iterations:
+                smaller = replace(config, iterations=number)
+                yield f"{planned.stem}-{budget_name(smaller)}", smaller
 
 
 def share_done(path: Path, config: TrainConfig) -> float:
@@ -113,27 +103,8 @@ def share_done(path: Path, config: TrainConfig) -> float:
     return min(max(shares, default=0.0), 1.0)
 
 
-def _finished_policy(path: Path, config: TrainConfig) -> PolicyFile | None:
+def _policy(path: Path, config: TrainConfig) -> PolicyFile | None:
+    """The policy in a folder whose run had all of its budget and was evaluated."""
     file = path / "policy.safetensors"
-    if not file.exists():
-        return None
-    policy = PolicyFile.load(file)
-    spent = (config.iterations is not None and policy.iteration >= config.iterations) or (
-        config.steps is not None and policy.steps >= config.steps
-    )
-    return policy if spent and policy.evaluation is not None else None
-
-
-def _shorter(runs: Path, planned: Planned) -> list[tuple[Path, TrainConfig]]:
-    """Finished runs in iterations that are the same but for a smaller budget, the longest first."""
-    config = planned.config
-    if config.iterations is None or config.steps is not None or not runs.is_dir():
-        return []
-    found = []
-    for path in runs.glob(f"{planned.stem}-*it"):
-        number = path.name.removeprefix(f"{planned.stem}-").removesuffix("it")
-        if number.isdecimal() and int(number) < config.iterations:
-            found.append((int(number), path))
-    shorter = [(path, replace(config, iterations=number)) for number, path in sorted(found, reverse=True)]
-    assert all(path.name.endswith(budget_name(config)) for path, config in shorter)
-    return [(path, config) for path, config in shorter if is_finished(path, config)]
+    policy = PolicyFile.load(file) if file.exists() else None
+    return policy if policy is not None and is_spent(policy, config) else None

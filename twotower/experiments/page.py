@@ -40,8 +40,11 @@ twotower reproduce scores --tasks Ant-v5 --policies itt explicit
 ```
 
 Runs are kept in `runs/reproduce`: a finished one is never run twice, an interrupted one goes on, a longer one begins \
-where the shorter one ended. `--collect` writes tables and figures from what is finished. A cell whose runs are \
-shorter than the paper's says so, and a cell without a run says what it would cost."""
+where the shorter one ended. Each finished run leaves a record in `results/runs`, with its configuration, curve, \
+evaluation and parameters, and the tables are made from the records: whoever has them needs no run folders, and the \
+same command trains only what is lacking. With another `--out` everything is run anew. `--collect` writes tables and \
+figures from what is finished. A cell whose runs are shorter than the paper's says so, and a cell without a run says \
+what it would cost."""
 
 
 def page(results: Path) -> str:

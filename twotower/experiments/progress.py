@@ -3,10 +3,9 @@
 import sys
 import time
 from collections.abc import Sequence
-from pathlib import Path
 
 from twotower.experiments.costs import core_seconds
-from twotower.experiments.folders import share_done
+from twotower.experiments.folders import Kept
 from twotower.experiments.plan import Planned
 from twotower.view import duration
 
@@ -21,16 +20,16 @@ class Progress:
         self._quiet = quiet
         self._shown = 0.0
 
-    def begin(self, total: int, pending: Sequence[Planned], folder: Path) -> None:
+    def begin(self, total: int, pending: Sequence[Planned], kept: Kept) -> None:
         """Say what there is to do."""
-        self._folder, self._total = folder, total
+        self._kept, self._total = kept, total
         self._left = {run.name: run for run in pending}
-        self._shares = {run.name: share_done(folder / run.name, run.config) for run in pending}
+        self._shares = {run.name: kept.share_done(run) for run in pending}
         self._owed = sum(core_seconds(run) * (1 - self._shares[run.name]) for run in pending)
         self._began = time.monotonic()
         ready = total - len(pending)
         if pending:
-            self._say(f"{total} runs, {ready} of them finished before; run folders in {folder}")
+            self._say(f"{total} runs, {ready} of them finished before; run folders in {kept.folders}")
 
     def finished(self, run: Planned, failed: str | None) -> None:
         """One run ended."""
@@ -45,7 +44,7 @@ class Progress:
             return
         self._shown = now
         for run in running:
-            self._shares[run.name] = share_done(self._folder / run.name, run.config)
+            self._shares[run.name] = self._kept.share_done(run)
         left = sum(core_seconds(run) * (1 - self._shares[name]) for name, run in self._left.items())
         paid = self._owed - left
         # The costs are estimates; how fast they go down here and now corrects them.

@@ -11,13 +11,12 @@ import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
-from pathlib import Path
 from types import FrameType
 from typing import Any
 
 from twotower.config import TrainConfig, to_dict
 from twotower.experiments.costs import core_seconds
-from twotower.experiments.folders import config_in, extend_shorter, is_finished
+from twotower.experiments.folders import Kept
 from twotower.experiments.plan import Planned
 from twotower.experiments.progress import Progress
 
@@ -28,25 +27,25 @@ class Interrupted(Exception):
     """The user asked to stop; what is done is kept."""
 
 
-def carry_out(runs: Sequence[Planned], folder: Path, workers: int, progress: Progress) -> dict[str, str]:
+def carry_out(runs: Sequence[Planned], kept: Kept, workers: int, progress: Progress) -> dict[str, str]:
     """Train what is not finished; the reasons of those that failed, by name."""
     unique = {run.name: run for run in runs}
-    pending = [run for run in unique.values() if not is_finished(folder / run.name, run.config)]
+    pending = [run for run in unique.values() if not kept.is_finished(run)]
     pending.sort(key=core_seconds)  # cheap ones first, so that results come early; equal ones in the plan's order
-    progress.begin(len(unique), pending, folder)
+    progress.begin(len(unique), pending, kept)
     together = [run for run in pending if not run.timed]
     alone = [run for run in pending if run.timed]
     failures: dict[str, str] = {}
     with _stopping() as stop:
-        _carry_out(together, folder, workers, 1, progress, failures, stop)
-        _carry_out(alone, folder, 1, workers, progress, failures, stop)
+        _carry_out(together, kept, workers, 1, progress, failures, stop)
+        _carry_out(alone, kept, 1, workers, progress, failures, stop)
     progress.end()
     return failures
 
 
 def _carry_out(
     runs: list[Planned],
-    folder: Path,
+    kept: Kept,
     abreast: int,
     workers: int,
     progress: Progress,
@@ -63,9 +62,9 @@ def _carry_out(
             while waiting and idle and not stop.is_set():
                 share = max(abreast // (len(waiting) + len(busy)), 1)  # the last runs share what is free
                 run, runner = waiting.pop(0), idle.pop()
-                extend_shorter(folder, run)
+                kept.extend_shorter(run)
                 busy[runner] = run
-                runner.start(_placed(run, folder, max(workers, share)))
+                runner.start(_placed(run, kept, max(workers, share)))
             progress.update(list(busy.values()))
             if stop.is_set():
                 raise Interrupted
@@ -83,9 +82,9 @@ def _carry_out(
             runner.close()
 
 
-def _placed(run: Planned, folder: Path, workers: int) -> TrainConfig:
+def _placed(run: Planned, kept: Kept, workers: int) -> TrainConfig:
     executor = "serial" if workers == 1 else "processes"
-    return replace(config_in(folder, run), workers=workers, executor=executor)
+    return replace(kept.config(run), workers=workers, executor=executor)
 
 
 class Runner:

@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from twotower.config import PolicyKind
-from twotower.experiments.folders import Finished
 from twotower.experiments.plan import Choice, Planned
+from twotower.experiments.records import Finished
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

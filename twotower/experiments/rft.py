@@ -7,8 +7,8 @@ import numpy as np
 from twotower.analysis.episode import offered, watch
 from twotower.config import TrainConfig
 from twotower.experiments.comparison import comparison_figure
-from twotower.experiments.folders import Finished
 from twotower.experiments.plan import Choice, Planned, base, planned
+from twotower.experiments.records import Finished
 from twotower.experiments.result import Evidence, Findings, Result, Table
 from twotower.experiments.text import not_run, number, spread, what_ran
 from twotower.experiments.thresholds import ITERATIONS, PRINTED, steps_to

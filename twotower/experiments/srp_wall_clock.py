@@ -7,9 +7,9 @@ import numpy as np
 
 from twotower.analysis.statistics import paired_t_test
 from twotower.config import SearchConfig, TrainConfig
-from twotower.experiments.folders import Finished
 from twotower.experiments.panels import Curve, Panel, panels
 from twotower.experiments.plan import Choice, Planned, base, paper_name
+from twotower.experiments.records import Finished
 from twotower.experiments.result import Evidence, Findings, Result, Table
 from twotower.experiments.text import number, p_value
 from twotower.experiments.timing import NOTE, measured, seconds_per_step, timed

@@ -4,8 +4,8 @@ import numpy as np
 
 from twotower.analysis.statistics import holm, paired_t_test
 from twotower.experiments import scores
-from twotower.experiments.folders import Finished
 from twotower.experiments.plan import Choice, Planned, paper_name
+from twotower.experiments.records import Finished
 from twotower.experiments.result import Evidence, Findings, Result, Table
 from twotower.experiments.text import KIND_NAMES, not_run, number, p_value, what_ran
 from twotower.recipes import find, names

@@ -9,8 +9,8 @@ from scipy import special
 
 from twotower.analysis.statistics import mean_band, mean_std
 from twotower.experiments.costs import total
-from twotower.experiments.folders import Finished
 from twotower.experiments.plan import Planned
+from twotower.experiments.records import Finished
 
 KIND_NAMES = {"itt": "ITT", "iot": "IOT", "explicit": "explicit"}
 VERDICT_RULE = (

@@ -7,8 +7,8 @@ from dataclasses import replace
 import numpy as np
 
 from twotower.config import TrainConfig
-from twotower.experiments.folders import Finished
 from twotower.experiments.plan import Choice, Planned
+from twotower.experiments.records import Finished
 
 # Falls would end episodes early, and how early depends on the policy: so that all do the same work, they go on.
 NO_FALLS = {"hopper", "walker2d"}

@@ -1,16 +1,14 @@
 """The folder of a result: data.json, table.md and the figures."""
 
 import json
-import shlex
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from twotower.errors import UserError
-from twotower.experiments.curves import thinned
-from twotower.experiments.folders import Finished
 from twotower.experiments.panels import save
+from twotower.experiments.records import Finished, rounded
 from twotower.experiments.result import Evidence, Findings, Result, Table
 from twotower.files.atomic import reason, write_atomically
 from twotower.runs.versions import versions
@@ -21,7 +19,7 @@ def write(
     result: Result,
     evidence: Evidence,
     findings: Findings,
-    arguments: Sequence[str],
+    command: str,
     failures: Mapping[str, str],
 ) -> None:
     """Write all of a result's files; those of an earlier command are replaced."""
@@ -36,12 +34,12 @@ def write(
         "result": result.name,
         "title": result.title,
         "published": result.published,
-        "command": f"twotower {shlex.join(arguments)}",
+        "command": command,
         "date": time.strftime("%Y-%m-%d"),
         "budget": evidence.choice.size,
         "machine": versions(),
         "made_with": made_with,
-        "runs": [record(run, made_with) for run in evidence.runs],
+        "runs": [summary(run, made_with) for run in evidence.runs],
         "not_run": sorted({run.name for run in evidence.plan} - names),
         "failed": dict(failures),
         "tables": [_plain(table) for table in findings.tables],
@@ -52,17 +50,16 @@ def write(
     write_atomically(folder / "table.md", markdown(data).encode())
 
 
-def record(run: Finished, made_with: list[dict[str, str]]) -> dict[str, Any]:
-    """What data.json keeps of a run; versions not met before are added to those it was made with."""
+def summary(run: Finished, made_with: list[dict[str, str]]) -> dict[str, Any]:
+    """What data.json says of a run, beside its record; versions not met before are added to `made_with`."""
     if run.policy.versions not in made_with:
         made_with.append(run.policy.versions)
     config, evaluation = run.policy.config, run.policy.evaluation
     assert evaluation is not None
-    keep = thinned(len(run.rows))
-    curve = {name: [_rounded(run.rows[index].get(name)) for index in keep] for name in ("iteration", "steps", "return")}
     last = run.rows[-1]
     return {
         "name": run.planned.name,
+        "record": f"runs/{run.name}.json",
         "task": config.task,
         "env_id": run.policy.spec.env_id,
         "backend": run.policy.spec.backend,
@@ -75,12 +72,11 @@ def record(run: Finished, made_with: list[dict[str, str]]) -> dict[str, Any]:
         "steps": run.policy.steps,
         "seconds": round(last["seconds"], 2),
         "workers": config.workers,
-        "final_return": _rounded(last["return"]),
+        "final_return": last["return"],
         "evaluation": {
-            "mean": _rounded(evaluation.mean), "std": _rounded(evaluation.std), "episodes": len(evaluation.returns),
+            "mean": rounded(evaluation.mean), "std": rounded(evaluation.std), "episodes": len(evaluation.returns),
         },
         "made_with": made_with.index(run.policy.versions),
-        "curve": curve,
     }  # fmt: skip
 
 
@@ -109,8 +105,3 @@ def table_markdown(table: Mapping[str, Any]) -> str:
 
 def _plain(table: Table) -> dict[str, Any]:
     return {"title": table.title, "headings": table.headings, "rows": table.rows, "note": table.note}
-
-
-def _rounded(value: float | None) -> float | None:
-    """Seven digits: more than any episode's return is worth, and half the size."""
-    return value if value is None or isinstance(value, int) else float(f"{value:.7g}")

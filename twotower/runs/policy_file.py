@@ -1,5 +1,6 @@
 """A trained policy in one file: safetensors and JSON, no pickle, so loading runs no code."""
 
+import contextlib
 import dataclasses
 import json
 from dataclasses import dataclass, field
@@ -55,6 +56,11 @@ class PolicyFile:
         """Write the file, atomically."""
         if not is_finite(self.theta):
             raise UserError(f"The parameters are not finite numbers, so {path} was not written: train again.")
+        tensors, facts = self.parts()
+        sealed_file.save(path, "policy", tensors, json.dumps(facts, allow_nan=False))
+
+    def parts(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+        """The arrays, and the rest as plain data."""
         facts = {
             "config": to_dict(self.config),
             "spec": dataclasses.asdict(self.spec),
@@ -68,12 +74,19 @@ class PolicyFile:
             tensors |= {"observation_mean": self.normaliser.mean, "observation_scale": self.normaliser.scale}
         if len(self.queries):
             tensors |= {"search_queries": self.queries}
-        sealed_file.save(path, "policy", tensors, json.dumps(facts, allow_nan=False))
+        return tensors, facts
 
     @classmethod
     def load(cls, path: Path) -> "PolicyFile":
         """Read a policy, or say in one sentence why the file is none."""
         tensors, text = sealed_file.load(path, "policy")
+        with contextlib.suppress(ValueError, RecursionError):
+            return cls.of_parts(tensors, json.loads(text), path)
+        raise UserError(f"{path} lacks facts a policy needs, or has them wrong: save the policy again.")
+
+    @classmethod
+    def of_parts(cls, tensors: dict[str, np.ndarray], data: Any, path: Path) -> "PolicyFile":
+        """The policy that a file holds as arrays and plain data, or one sentence why it is none."""
         theta = tensors.pop("theta", np.empty(0))
         if theta.dtype != np.float64 or theta.ndim != 1 or theta.size == 0:
             raise UserError(f"{path} must hold one float64 vector, theta: save the policy again.")
@@ -83,7 +96,7 @@ class PolicyFile:
         if queries.dtype != np.float32 or queries.ndim != 2 or not np.isfinite(queries).all():
             raise UserError(f"{path} holds queries of its search that are not finite numbers: train again.")
         try:
-            facts = _facts(json.loads(text))
+            facts = _facts(data)
             normaliser = _normaliser(tensors, facts["config"], facts["spec"])
             return cls(theta=theta.copy(), normaliser=normaliser, queries=queries.copy(), **facts)
         except UserError as error:
