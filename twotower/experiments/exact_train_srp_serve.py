@@ -2,8 +2,9 @@
 
 from dataclasses import replace
 
+from twotower.config import TrainConfig
 from twotower.experiments import srp_curves
-from twotower.experiments.plan import Choice, Planned, base, paper_name, planned
+from twotower.experiments.plan import Choice, Planned, printed_row, variants_planned
 from twotower.experiments.records import Finished
 from twotower.experiments.result import Evidence, Findings, Result, Table
 from twotower.experiments.text import VERDICT_RULE, Published, not_run, spread, verdict, what_ran
@@ -18,25 +19,20 @@ CASES = {"itt_itt": ("exact", "exact"), "itt_srp": ("exact", "srp"), "srp_srp": 
 
 def plan(choice: Choice) -> list[Planned]:
     """Exact and hashed runs; those of `srp-curves`, but for Hopper's 500 iterations."""
-    return [
-        planned(choice, srp_curves.configuration(_base(task, seed), variant), variant)
-        for task in choice.tasks or TASKS
-        for variant in ("exact", "srp")
-        for seed in range(choice.num_seeds(SEEDS))
-    ]
+    return variants_planned(choice, TASKS, ("exact", "srp"), _configuration, SEEDS)
 
 
-def _base(task: str, seed: int):
-    config = base(task, seed=seed)
-    printed = next((PRINTED[name] for name in paper_name(task) if name in PRINTED), {})
-    return replace(config, iterations=printed.get("iterations", config.iterations))
+def _configuration(config: TrainConfig, variant: str) -> TrainConfig:
+    printed = printed_row(PRINTED, config.task)
+    config = replace(config, iterations=printed.get("iterations", config.iterations))
+    return srp_curves.configuration(config, variant)
 
 
 def conclude(evidence: Evidence) -> Findings:
     """Fresh evaluations of every combination."""
     rows = []
     for task in evidence.tasks():
-        printed = next((PRINTED[name] for name in paper_name(task) if name in PRINTED), {})
+        printed = printed_row(PRINTED, task)
         for case, (trained, served) in CASES.items():
             runs = evidence.of(task, "itt", trained)
             published = Published(printed[case][0], printed[case][1], SEEDS) if case in printed else None

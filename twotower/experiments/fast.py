@@ -10,7 +10,7 @@ from twotower.api import merged
 from twotower.config import PolicyKind, PresetName, TrainConfig
 from twotower.experiments.curves import thinned
 from twotower.experiments.panels import Curve, Panel, panels
-from twotower.experiments.plan import Choice, Planned, paper_name
+from twotower.experiments.plan import Choice, Planned, printed_row
 from twotower.experiments.records import Finished
 from twotower.experiments.result import Evidence, Findings, Result, Table
 from twotower.experiments.scores import printed
@@ -138,7 +138,7 @@ def _steps(evidence: Evidence) -> Table:
         runs = cell(evidence, task, "itt", "fast")
         if score is None or bar is None:
             continue
-        theirs = next((hours[name] for name in paper_name(task) if name in hours), {}).get("itt")
+        theirs = printed_row(hours, task).get("itt")
         cores = f"{24 * theirs:,.0f}" if theirs else "not printed"
         goal = f"{number(score.mean)} within {_millions(bar.steps)}"
         if not runs:

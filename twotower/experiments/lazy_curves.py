@@ -7,7 +7,7 @@ import numpy as np
 from twotower.analysis.statistics import paired_t_test
 from twotower.config import TrainConfig
 from twotower.experiments.comparison import comparison_figure, ran_or_not
-from twotower.experiments.plan import Choice, Planned, base, planned
+from twotower.experiments.plan import Choice, Planned, variants_planned
 from twotower.experiments.result import Evidence, Findings, Result, Table
 from twotower.experiments.text import number, p_value, spread
 
@@ -32,12 +32,7 @@ def configuration(config: TrainConfig, variant: str) -> TrainConfig:
 
 def plan(choice: Choice) -> list[Planned]:
     """Regular and lazy runs, with candidates redrawn at every step and kept for an iteration."""
-    return [
-        planned(choice, configuration(base(task, seed=seed), variant), variant)
-        for task in choice.tasks or TASKS
-        for variant in VARIANTS
-        for seed in range(choice.num_seeds(SEEDS))
-    ]
+    return variants_planned(choice, TASKS, VARIANTS, configuration, SEEDS)
 
 
 def conclude(evidence: Evidence) -> Findings:

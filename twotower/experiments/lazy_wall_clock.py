@@ -4,7 +4,7 @@ import numpy as np
 
 from twotower.analysis.statistics import paired_t_test
 from twotower.experiments.lazy_curves import VARIANTS, configuration
-from twotower.experiments.plan import Choice, Planned, base, paper_name
+from twotower.experiments.plan import Choice, Planned, base, printed_row
 from twotower.experiments.result import Evidence, Findings, Result, Table
 from twotower.experiments.text import not_run, number, p_value
 from twotower.experiments.timing import NOTE, measured, seconds_per_iteration, timed
@@ -38,7 +38,7 @@ def conclude(evidence: Evidence) -> Findings:
     """The share of time that laziness saves, with candidates redrawn at every step and kept for an iteration."""
     rows = []
     for task in evidence.tasks():
-        printed = next((PRINTED[name] for name in paper_name(task) if name in PRINTED), None)
+        printed = printed_row(PRINTED, task)
         for regular, lazy, label in (("", "lazy", "step"), ("kept", "kept lazy", "iteration")):
             first, second = evidence.of(task, "itt", regular), evidence.of(task, "itt", lazy)
             theirs = printed if label == "step" else None

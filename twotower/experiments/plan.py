@@ -3,6 +3,7 @@
 import hashlib
 import json
 import re
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -114,15 +115,32 @@ def planned(choice: Choice, config: TrainConfig, variant: str = "", timed: bool 
     return Planned(config, variant, timed, short)
 
 
+def variants_planned(
+    choice: Choice,
+    tasks: Iterable[str],
+    variants: Iterable[str],
+    configuration: Callable[[TrainConfig, str], TrainConfig],
+    seeds: int,
+) -> list[Planned]:
+    """Every task, or the user's, with every variant of ITT and seed."""
+    return [
+        planned(choice, configuration(base(task, seed=seed), variant), variant)
+        for task in choice.tasks or tasks
+        for variant in variants
+        for seed in range(choice.num_seeds(seeds))
+    ]
+
+
 def base(task: str, kind: PolicyKind = "itt", seed: int = 0, **changes: Any) -> TrainConfig:
     """The configuration of a recipe or any environment id, with some of its fields replaced."""
     return replace(task_config(task, kind), seed=seed, **changes)
 
 
-def paper_name(task: str) -> tuple[str, ...]:
-    """The names under which the paper's tables may have a task."""
+def printed_row(printed: Mapping[str, Any], task: str) -> dict[Any, Any]:
+    """A task's row in one of the paper's tables, by whichever of its names it has there; empty if it has none."""
     recipe = find(task)
-    return recipe.paper_ids if recipe else (task,)
+    names = recipe.paper_ids if recipe else (task,)
+    return next((printed[name] for name in names if name in printed), {})
 
 
 def configuration_hash(config: TrainConfig) -> str:

@@ -7,14 +7,13 @@ import numpy as np
 from twotower.analysis.episode import offered, watch
 from twotower.config import TrainConfig
 from twotower.experiments.comparison import comparison_figure
-from twotower.experiments.plan import Choice, Planned, base, planned
+from twotower.experiments.plan import Choice, Planned, printed_row, variants_planned
 from twotower.experiments.records import Finished
 from twotower.experiments.result import Evidence, Findings, Result, Table
 from twotower.experiments.text import not_run, number, spread, what_ran
-from twotower.experiments.thresholds import ITERATIONS, PRINTED, steps_to
+from twotower.experiments.thresholds import ITERATIONS, PRINTED, steps_to, verdict
 from twotower.policies import make_policy
 from twotower.policies.two_tower import TwoTower
-from twotower.recipes import find
 from twotower.search import RandomFeatureTree
 
 SEEDS = 6
@@ -24,20 +23,14 @@ FEATURES, LEAF, COUNT, QUERIES = 256, 64, 1024, 50
 
 def plan(choice: Choice) -> list[Planned]:
     """Sampling from the tree, from the exact softmax, and no sampling at all."""
-    return [
-        planned(choice, _configuration(task, variant, seed), variant)
-        for task in choice.tasks or tuple(ITERATIONS)
-        for variant in VARIANTS
-        for seed in range(choice.num_seeds(SEEDS))
-    ]
+    return variants_planned(choice, ITERATIONS, VARIANTS, _configuration, SEEDS)
 
 
-def _configuration(task: str, variant: str, seed: int) -> TrainConfig:
-    config = base(task, seed=seed)
+def _configuration(config: TrainConfig, variant: str) -> TrainConfig:
     tree = variant == "rft"
     return replace(
         config,
-        iterations=ITERATIONS.get(task, config.iterations),
+        iterations=ITERATIONS.get(config.task, config.iterations),
         candidates=replace(config.candidates, count=COUNT, refresh="rollout"),
         policy=replace(
             config.policy, search="rft" if tree else "auto", choice="argmax" if variant == "argmax" else "sample"
@@ -50,8 +43,7 @@ def conclude(evidence: Evidence) -> Findings:
     """Steps to the threshold, final returns, and distances to the softmax."""
     rows = []
     for task in evidence.tasks():
-        recipe = find(task)
-        printed = PRINTED.get(recipe.paper_ids[-1], {}) if recipe else {}
+        printed = printed_row(PRINTED, task)
         for variant, label in VARIANTS.items():
             runs = evidence.of(task, "itt", variant)
             key = {"rft": "itt_rft", "argmax": "itt"}.get(variant, "")
@@ -64,11 +56,7 @@ def conclude(evidence: Evidence) -> Findings:
             reached = [count for count in steps if count is not None]
             ours = number(float(np.mean(reached))) if reached else "never reached"
             distance = number(float(np.mean([total_variation(run) for run in runs])))
-            missed = len(runs) - len(reached)
-            judged = "nothing printed" if not theirs or key not in printed else (
-                f"{missed} of {len(runs)} never reached it" if missed else
-                "fewer" if max(reached) < printed[key] else "more" if min(reached) > printed[key] else "within"
-            )  # fmt: skip
+            judged = verdict(reached, runs, printed[key]) if key in printed else "nothing printed"
             cells = (ours if printed else "-", spread([float(run.returns[-1]) for run in runs]), distance)
             rows.append((task, label, theirs, *cells, judged, what_ran(runs)))
     headings = ("task", "choice of action", "steps to the threshold, published", "ours", "final return, ours",

@@ -4,7 +4,7 @@ import numpy as np
 
 from twotower.analysis.statistics import bootstrap_band, interquartile_mean
 from twotower.config import PolicyKind
-from twotower.experiments.plan import Choice, Planned, base, paper_name, planned
+from twotower.experiments.plan import Choice, Planned, base, planned, printed_row
 from twotower.experiments.result import Evidence, Findings, Result, Table
 from twotower.experiments.text import (
     KIND_NAMES,
@@ -35,8 +35,7 @@ def plan(choice: Choice, tasks: tuple[str, ...] = ()) -> list[Planned]:
 
 def printed(task: str, kind: str) -> Published | None:
     """The paper's final score."""
-    scores = table("final_scores_mean_std_10_seeds")
-    found = next((scores[name] for name in paper_name(task) if name in scores), {})
+    found = printed_row(table("final_scores_mean_std_10_seeds"), task)
     return Published(found[kind][0], found[kind][1], SEEDS) if kind in found else None
 
 

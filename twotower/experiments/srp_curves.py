@@ -7,7 +7,7 @@ import numpy as np
 from twotower.analysis.statistics import paired_t_test
 from twotower.config import SearchConfig, TrainConfig
 from twotower.experiments.comparison import comparison_figure, ran_or_not
-from twotower.experiments.plan import Choice, Planned, base, planned
+from twotower.experiments.plan import Choice, Planned, variants_planned
 from twotower.experiments.result import Evidence, Findings, Result, Table
 from twotower.experiments.text import p_value, spread
 
@@ -31,12 +31,7 @@ def configuration(config: TrainConfig, variant: str) -> TrainConfig:
 
 def plan(choice: Choice) -> list[Planned]:
     """Exact, hashed and coreset runs."""
-    return [
-        planned(choice, configuration(base(task, seed=seed), variant), variant)
-        for task in choice.tasks or TASKS
-        for variant in VARIANTS
-        for seed in range(choice.num_seeds(SEEDS))
-    ]
+    return variants_planned(choice, TASKS, VARIANTS, configuration, SEEDS)
 
 
 def conclude(evidence: Evidence) -> Findings:

@@ -8,7 +8,7 @@ import numpy as np
 from twotower.analysis.statistics import paired_t_test
 from twotower.config import SearchConfig, TrainConfig
 from twotower.experiments.panels import Curve, Panel, panels
-from twotower.experiments.plan import Choice, Planned, base, paper_name
+from twotower.experiments.plan import Choice, Planned, base, printed_row
 from twotower.experiments.records import Finished
 from twotower.experiments.result import Evidence, Findings, Result, Table
 from twotower.experiments.text import number, p_value
@@ -18,7 +18,9 @@ from twotower.recipes.published import table
 TASKS = ("halfcheetah", "walker2d")
 EXPONENTS = (10, 11, 12, 13, 14)
 ROWS: Any = table("srp_wall_clock_minutes_30_cores")
-PRINTED: dict[tuple[str, int], dict[str, Any]] = {(row["env"].split("-")[0], row["c"]): row for row in ROWS}
+PRINTED = {
+    env: {row["c"]: row for row in ROWS if row["env"] == env} for env in dict.fromkeys(row["env"] for row in ROWS)
+}
 METHODS = {"srp": "ITT, SRP", "exact": "ITT, all candidates", "auto": "ITT, our exact search", "iot": "IOT"}
 SEEDS = 2
 
@@ -58,7 +60,7 @@ def conclude(evidence: Evidence) -> Findings:
         for exponent in exponents:
             runs = {method: _runs(evidence, task, method, exponent) for method in METHODS}
             times = {method: np.array([seconds_per_step(run) for run in found]) for method, found in runs.items()}
-            printed = next((PRINTED.get((name.split("-")[0], exponent)) for name in paper_name(task)), None)
+            printed = printed_row(PRINTED, task).get(exponent)
             theirs = f"{number(printed['iot'] / printed['itt_srp'])}×" if printed else "not printed"
             cells = [number(1e6 * times[method].mean()) if runs[method] else "not run" for method in METHODS]
             if runs["srp"] and runs["iot"]:

@@ -4,7 +4,7 @@ import numpy as np
 
 from twotower.analysis.statistics import holm, paired_t_test
 from twotower.experiments import scores
-from twotower.experiments.plan import Choice, Planned, paper_name
+from twotower.experiments.plan import Choice, Planned, printed_row
 from twotower.experiments.records import Finished
 from twotower.experiments.result import Evidence, Findings, Result, Table
 from twotower.experiments.text import KIND_NAMES, not_run, number, p_value, what_ran
@@ -40,7 +40,7 @@ def _returns(evidence: Evidence) -> Table:
             if other == "itt":
                 continue
             pairs = _pairs(evidence.of(task), evidence.of(task, other))
-            printed = next((RETURNS[name] for name in paper_name(task) if name in RETURNS), {})
+            printed = printed_row(RETURNS, task)
             found.append((task, other, pairs, printed.get(f"itt_{other}", float("nan"))))
     tests = [
         paired_t_test([a.returns[-1] for a, _ in pairs], [b.returns[-1] for _, b in pairs]) if pairs else None
@@ -75,8 +75,8 @@ def _iterations(evidence: Evidence) -> Table:
     """Whether ITT reaches the paper's threshold in fewer iterations than the one-tower policy."""
     rows = []
     for task in evidence.tasks():
-        printed = next((ITERATIONS[name] for name in paper_name(task) if name in ITERATIONS), None)
-        if printed is None or not {"itt", "iot"} <= set(evidence.choice.kinds()):
+        printed = printed_row(ITERATIONS, task)
+        if not printed or not {"itt", "iot"} <= set(evidence.choice.kinds()):
             continue
         pairs = _pairs(evidence.of(task), evidence.of(task, "iot"))
         theirs = f"{printed['itt']:g} / {printed['iot']:g}"

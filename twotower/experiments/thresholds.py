@@ -1,12 +1,14 @@
 """Environment steps until a return is reached: ITT, its smaller networks, and its random feature tree."""
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from twotower.config import TrainConfig
-from twotower.experiments.plan import Choice, Planned, base, planned
+from twotower.experiments.plan import Choice, Planned, base, planned, printed_row
+from twotower.experiments.records import Finished
 from twotower.experiments.result import Evidence, Findings, Result, Table
 from twotower.experiments.text import not_run, number, what_ran
-from twotower.recipes import find
 from twotower.recipes.published import table
 
 PRINTED = table("timesteps_to_threshold_6_seeds")
@@ -37,8 +39,7 @@ def conclude(evidence: Evidence) -> Findings:
     """Steps to the threshold, variant by variant."""
     rows = []
     for task in evidence.tasks():
-        recipe = find(task)
-        printed = PRINTED.get(recipe.paper_ids[-1], {}) if recipe else {}
+        printed = printed_row(PRINTED, task)
         variant = next(run.variant for run in evidence.plan if run.config.task == task)
         runs = evidence.of(task, "itt", variant)
         name = task.split("-itt-")[0]
@@ -54,9 +55,11 @@ def conclude(evidence: Evidence) -> Findings:
         reached = [count for count in steps if count is not None]
         ours = number(float(np.mean(reached))) if reached else "never reached"
         span = f"{number(min(reached))} to {number(max(reached))}" if reached else "-"
-        verdict = _verdict(reached, len(runs), printed, variant, runs[0].planned.short)
+        judged = verdict(reached, runs, printed[variant])
+        if len(reached) == len(runs):
+            judged += "; fewer than ES" if np.mean(reached) < printed["es"] else "; more than ES"
         ran = f"{what_ran(runs)}; {len(reached)} of {len(runs)} reached it"
-        rows.append((name, VARIANTS[variant], threshold, theirs, ours, span, rivals, verdict, ran))
+        rows.append((name, VARIANTS[variant], threshold, theirs, ours, span, rivals, judged, ran))
     headings = ("task", "network", "return", "steps, published", "ours, mean", "ours, range", "ES / TRPO, published",
                 "verdict", "ran")  # fmt: skip
     note = (
@@ -74,13 +77,11 @@ def steps_to(rows: list[dict[str, float]], threshold: float) -> int | None:
     return next((int(row["steps"]) for row in rows if row["return"] >= threshold), None)
 
 
-def _verdict(reached: list[int], count: int, printed: dict[str, float], variant: str, short: bool) -> str:
-    if len(reached) < count:
-        return f"{count - len(reached)} never reached it" + (" (cut)" if short else "")
-    mean = printed[variant]
-    place = "fewer" if max(reached) < mean else "more" if min(reached) > mean else "within"
-    beats = "fewer" if np.mean(reached) < printed["es"] else "more"
-    return f"{place}; {beats} than ES"
+def verdict(reached: Sequence[int], runs: Sequence[Finished], mean: float) -> str:
+    """Whether all runs reached it, and the published mean's place among their steps."""
+    if len(reached) < len(runs):
+        return f"{len(runs) - len(reached)} never reached it" + (" (cut)" if any(run.cut for run in runs) else "")
+    return "fewer" if max(reached) < mean else "more" if min(reached) > mean else "within"
 
 
 RESULT = Result("thresholds", "Steps to a threshold", "Tables 7, 10 and 11", plan, conclude)

@@ -3,7 +3,7 @@
 import numpy as np
 
 from twotower.experiments.costs import episode_length
-from twotower.experiments.plan import Choice, Planned, base, paper_name
+from twotower.experiments.plan import Choice, Planned, base, printed_row
 from twotower.experiments.result import Evidence, Findings, Result, Table
 from twotower.experiments.text import KIND_NAMES, not_run, number
 from twotower.experiments.timing import NOTE, measured, seconds_per_step, timed
@@ -31,7 +31,7 @@ def conclude(evidence: Evidence) -> Findings:
     """Core-hours of the paper's iterations, and their ratios to the explicit policy's."""
     rows = []
     for task in evidence.tasks():
-        printed = next((PRINTED[name] for name in paper_name(task) if name in PRINTED), {})
+        printed = printed_row(PRINTED, task)
         hours = {kind: _core_hours(evidence, task, kind) for kind in evidence.choice.kinds()}
         for kind in evidence.choice.kinds():
             runs, theirs = evidence.of(task, kind), printed.get(kind)
