@@ -1,7 +1,8 @@
 """Damaged input by the hundred thousand: `python -m tests.slow.fuzz --cases 100000 --out results/faults/fuzz.json`.
 
 Every case is read as a user's command would read it. It must load, and then be sound, or be refused by UserError,
-within ten seconds and without memory far beyond its size. Cases are a function of the seed: a failure can be replayed.
+within ten seconds of processor time and without memory far beyond its size. Cases are a function of the seed: a failure
+can be replayed.
 """
 
 import argparse
@@ -16,17 +17,20 @@ import tracemalloc
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import numpy as np
 
 from tests.training.runs import new_folder, train_on, variant
-from twotower import cli
+from twotower import cli, completion
 from twotower.config import TrainConfig, to_dict
 from twotower.errors import UserError
 from twotower.files import sealed_file
 from twotower.files.atomic import write_atomically
 from twotower.randomness import generator
 from twotower.runs import Checkpoint, MetricsLog, PolicyFile, RunFolder, read_metrics
+from twotower.search import METHODS
+from twotower.search import load as load_index
 from twotower.training import TrainedPolicy
 
 SECONDS = 10.0
@@ -37,8 +41,13 @@ JUNK: list[Any] = [
     "itt", "\0", "π" * 50, "{}", "[]", "../..", [], [1], [[]], {}, {"a": 1}, [None] * 5, "1e999", "9" * 5000,
 ]  # fmt: skip
 
-WORDS = ["swimmer", "World-v0", "--seed", "--policy.kind", "--iterations", "--env.kwargs", "--help", "--ray.address"]
-OPTIONS = {"evaluate": cli.EvaluateOptions, "resume": cli.ResumeOptions, "tasks": cli.TasksOptions}
+TASKS = ["swimmer", "hopper", "World-v0", "dmc:x", "a:b", "runs/x", "all", "scores", "throughput", "search", ""]
+WORDS = ["--help", "--", "-", "--seed", "--bogus", "--=", "True", "None", "1", "0.1", "-1", "1e-3", "auto", "itt", "\n"]
+INDEXES = [name for name in METHODS if name not in ("faiss", "hnswlib")]  # what others' code does is theirs
+
+
+class Parsed(Exception):
+    """A command line was understood, and would be carried out."""
 
 
 class Case(Exception):
@@ -98,6 +107,8 @@ class Targets:
         self.policy = sealed_file.load(self.folder.policy, "policy")
         self.checkpoint = sealed_file.load(self.folder.checkpoint, "checkpoint")
         self.config = to_dict(self.folder.read_config())
+        self.indexes = self._indexes(path)
+        self.options = {command: dict(completion._options(cli.options_of(command))) for command in cli.COMMANDS}
 
     def config_file(self, random: np.random.Generator) -> int:
         """config.json, its bytes or its values."""
@@ -152,31 +163,76 @@ class Targets:
             raise Case("a row that is no object")
         return len(data)
 
+    def index_bytes(self, random: np.random.Generator) -> int:
+        """A search index's file with damaged bytes."""
+        return self._sealed(self.indexes[int(random.integers(len(INDEXES)))], load_index, random)
+
+    def index_contents(self, random: np.random.Generator) -> int:
+        """A search index's file whose checksum is right and whose numbers or options are not."""
+        path = self.indexes[int(random.integers(len(INDEXES)))]
+        path.write_bytes(self.files[path])
+        tensors, text = sealed_file.load(path, "index")
+        if random.random() < 0.4:
+            tensors = tensors_damaged(tensors, random)
+        else:
+            text = json.dumps(data_damaged(json.loads(text), random))
+        sealed_file.save(path, "index", tensors, text)
+        size = path.stat().st_size
+        index = load_index(path)
+        if not 0 <= index.query(np.zeros(index.latents.shape[1])) < len(index):
+            raise Case("a winner that is no candidate")
+        return size
+
     def command_line(self, random: np.random.Generator) -> int:
-        """Options of the commands, read but not carried out."""
-        options = [
-            "swimmer",
-            "World-v0",
-            "--seed",
-            "--policy.kind",
-            "--iterations",
-            "--env.kwargs",
-            "--help",
-            "--ray.address",
-        ]
-        junk = [value if isinstance(value, str) else repr(value) for value in JUNK] + options
-        arguments = [str(random.choice(junk)) for _ in range(int(random.integers(0, 6)))]
-        command = str(random.choice(["train", *OPTIONS]))
+        """The words after `twotower`, understood but not carried out."""
+        command = str(random.choice(list(self.options)))
+        arguments = self._arguments(command, random)
+        said = io.StringIO()
         try:
-            with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
-                if command == "train":
-                    cli.train_config(arguments)
-                else:
-                    cli._parse(OPTIONS[command], command, arguments, "")
+            with parsing_only(), contextlib.redirect_stdout(said), contextlib.redirect_stderr(said):
+                code = cli.run(command, arguments)
+        except Parsed:
+            code = 0
         except SystemExit as leaving:
-            if leaving.code not in (0, 2):
-                raise Case(f"exit code {leaving.code} for {arguments}") from leaving
+            code = leaving.code
+        if code not in (0, 2) or (code == 2 and not said.getvalue().strip()) or "Traceback" in said.getvalue():
+            raise Case(f"exit code {code} for {command} {arguments}")
+        if code == 2:
+            raise UserError("explained by the parser")
         return SPARE_BYTES
+
+    def _arguments(self, command: str, random: np.random.Generator) -> list[str]:
+        """A few of the command's options and words, with values that suit or do not."""
+        junk = [value if isinstance(value, str) else repr(value) for value in JUNK] + WORDS
+        named = "swimmer" if random.random() < 0.5 else str(random.choice(TASKS))
+        arguments = [named] if random.random() < 0.9 else []
+        for _ in range(int(random.integers(0, 4))):
+            option = str(random.choice(list(self.options[command])))
+            good = [*self.options[command][option], "1", "2", "0.5", "True"]
+            value = str(random.choice(good if random.random() < 0.7 else junk))
+            match int(random.integers(25)):
+                case 0:
+                    arguments += [value]
+                case 1:
+                    arguments += [option]
+                case 2:
+                    arguments += [f"{option}={value}"]
+                case 3:
+                    at = int(random.integers(len(option)))
+                    arguments += [option[:at] + option[at + 1 :], value]
+                case _:
+                    arguments += [option, value]
+        return arguments
+
+    def _indexes(self, path: Path) -> list[Path]:
+        """A small index of every kind, in files."""
+        latents = generator(0, 0).normal(size=(40, 3))
+        files = [path / f"{name}.index" for name in INDEXES]
+        for name, file in zip(INDEXES, files, strict=True):
+            METHODS[name]().build(latents).save(file)
+            load_index(file).query(latents[0])  # and with it, all kernels are compiled
+        self.files |= {file: file.read_bytes() for file in files}
+        return files
 
     def _sealed(self, path: Path, load: Callable[[Path], Any], random: np.random.Generator) -> int:
         whole = self.files[path]
@@ -216,6 +272,26 @@ def tensors_damaged(tensors: dict[str, np.ndarray], random: np.random.Generator)
             return tensors | {name: values}
 
 
+@contextlib.contextmanager
+def parsing_only() -> Iterator[None]:
+    """Raise Parsed where a command would begin its work."""
+    parse = cli._parse
+
+    def carry_out(*arguments: Any, **options: Any) -> None:
+        raise Parsed
+
+    def parse_and_stop(options: Any, command: str, *rest: Any) -> Any:
+        found = parse(options, command, *rest)
+        return found if command in ("train", "tune") else carry_out()  # which parse more than once
+
+    with (
+        mock.patch("twotower.api.train", carry_out),
+        mock.patch("twotower.tuning.folder.open_study", carry_out),
+        mock.patch.object(cli, "_parse", parse_and_stop),
+    ):
+        yield
+
+
 def _expect(value: Any, kind: type) -> None:
     if not isinstance(value, kind):
         raise Case(f"{value!r} is no {kind.__name__}")
@@ -223,15 +299,17 @@ def _expect(value: Any, kind: type) -> None:
 
 @contextlib.contextmanager
 def limited(traced: bool) -> Iterator[dict[str, int]]:
-    """Raise after ten seconds; measure memory where asked to."""
+    """Raise after ten seconds of processor time, or ten times as long asleep; measure memory where asked to."""
     found = {"peak": 0}
-    signal.setitimer(signal.ITIMER_REAL, SECONDS)
+    signal.setitimer(signal.ITIMER_PROF, SECONDS)
+    signal.setitimer(signal.ITIMER_REAL, 10 * SECONDS)
     if traced:
         tracemalloc.start()
     try:
         yield found
     finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
+        for timer in (signal.ITIMER_PROF, signal.ITIMER_REAL):
+            signal.setitimer(timer, 0)
         if traced:
             found["peak"] = tracemalloc.get_traced_memory()[1]
             tracemalloc.stop()
@@ -263,10 +341,10 @@ def fuzz(name: str, target: Callable[[np.random.Generator], int], cases: int, se
     }  # fmt: skip
 
 
-# Parsing a command line takes a tenth of a second, so it gets a small share.
+# Parsing a command line takes a tenth of a second or three, so it gets a small share.
 SHARES = {
-    "config_file": 0.3, "policy_bytes": 0.15, "checkpoint_bytes": 0.15, "policy_contents": 0.12,
-    "checkpoint_contents": 0.12, "metrics": 0.155, "command_line": 0.005,
+    "config_file": 0.2, "policy_bytes": 0.12, "checkpoint_bytes": 0.12, "policy_contents": 0.12,
+    "checkpoint_contents": 0.12, "metrics": 0.15, "index_bytes": 0.07, "index_contents": 0.07, "command_line": 0.03,
 }  # fmt: skip
 
 
@@ -282,7 +360,8 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--out", type=Path, default=Path("results/faults/fuzz.json"))
     options = parser.parse_args()
-    signal.signal(signal.SIGALRM, _too_slow)
+    for alarm in (signal.SIGPROF, signal.SIGALRM):
+        signal.signal(alarm, _too_slow)
     options.out.parent.mkdir(parents=True, exist_ok=True)
     results = []
     with tempfile.TemporaryDirectory(dir="/dev/shm" if Path("/dev/shm").is_dir() else None) as path:

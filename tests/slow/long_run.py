@@ -1,14 +1,16 @@
 """An hour of training under fire: `python -m tests.slow.long_run FOLDER --out results/faults/long_run.json`.
 
 Two runs of Hopper go on side by side, each with one worker: one is undisturbed, the other loses its worker or its
-coordinator every 30 seconds on average. The undisturbed one waits where it is ahead. At the end both are brought to the
-same iteration and compared. Killed, it goes on where it was.
+coordinator every 30 seconds on average. Both begin with a policy that hops: MuJoCo's memory grows until one does. The
+undisturbed one waits where it is ahead. At the end both are brought to the same iteration and compared. Killed, it goes
+on where it was.
 """
 
 import argparse
 import contextlib
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -29,7 +31,7 @@ from twotower.training import task_config
 
 FAULTS = {"worker killed": 0.6, "worker stopped": 0.15, "coordinator killed": 0.25}
 OPTIONS: dict[str, Any] = {
-    "iterations": 10**6, "seed": 11, "workers": 1, "worker_timeout": 60.0, "plain": True, "evaluation_episodes": 1,
+    "iterations": 10**6, "seed": 11, "workers": 1, "worker_timeout": 90.0, "plain": True, "evaluation_episodes": 1,
 }  # fmt: skip
 # Seconds of processor time in which a process still grows: it imports and compiles, and a worker's environments touch
 # the memory that MuJoCo set aside for contacts.
@@ -40,13 +42,13 @@ WINDOW = 600.0
 class Training:
     """A command that trains in a folder, started again whenever it has ended."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, *arguments: str) -> None:
         self.folder = RunFolder(path)
         if not self.folder.config.exists():
             path.mkdir(parents=True, exist_ok=True)
             self.folder.write_config(merged(task_config("hopper"), OPTIONS | {"run_dir": str(path)}))
         self.ended = 0
-        self.start()
+        self.start(*arguments)
 
     def start(self, *arguments: str) -> None:
         """Go on from the last checkpoint."""
@@ -111,7 +113,7 @@ def under_fire(path: Path, seconds: float, every: float, seed: int, out: Path) -
     if state_file.exists():
         state = json.loads(state_file.read_text())
     random = generator(seed, int(state["seconds"]))
-    trainings = {"disturbed": Training(path / "disturbed"), "undisturbed": Training(path / "undisturbed")}
+    trainings = {name: Training(path / name, "--iterations", str(10**6)) for name in ("disturbed", "undisturbed")}
     disturbed, quiet = trainings.values()
     faults, ended, before, saved = Counter(state["faults"]), state["ended"], time.monotonic(), 0.0
     while state["seconds"] < seconds:
@@ -135,6 +137,15 @@ def under_fire(path: Path, seconds: float, every: float, seed: int, out: Path) -
             write_atomically(state_file, json.dumps(state).encode())
             write_atomically(out, (json.dumps(summary(state), indent=2) + "\n").encode())
     return finish(state, disturbed, quiet)
+
+
+def prepare(path: Path, iterations: int) -> None:
+    """Two folders of one run, so many iterations long."""
+    learnt = path / "learnt"
+    if not (path / "disturbed").exists():
+        assert Training(learnt, "--iterations", str(iterations)).process.wait() == 0
+        for name in ("undisturbed", "disturbed"):
+            shutil.copytree(learnt, path / name)
 
 
 def samples(training: Training) -> list[tuple[str, float]]:
@@ -183,11 +194,13 @@ def main() -> None:
     parser.add_argument("folder", type=Path)
     parser.add_argument("--seconds", type=float, default=3600.0)
     parser.add_argument("--every", type=float, default=30.0, help="mean seconds between faults")
+    parser.add_argument("--learnt", type=int, default=40, help="iterations before the first fault")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--out", type=Path, default=Path("results/faults/long_run.json"))
     options = parser.parse_args()
     for folder in (options.folder, options.out.parent):
         folder.mkdir(parents=True, exist_ok=True)
+    prepare(options.folder, options.learnt)
     found = under_fire(options.folder, options.seconds, options.every, options.seed, options.out)
     write_atomically(options.out, (json.dumps(found, indent=2) + "\n").encode())
     print(json.dumps(found))

@@ -1,5 +1,6 @@
 """The scripts of this folder, on a small scale: every fault and every target a few times."""
 
+import itertools
 import json
 import sys
 from pathlib import Path
@@ -28,7 +29,17 @@ def test_damaged_input_loads_soundly_or_is_refused(target: str, tmp_path: Path) 
 
 @pytest.mark.slow
 def test_an_hour_under_fire_for_a_minute(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
-    arguments = [str(tmp_path), "--seconds", "60", "--every", "10", "--out", str(tmp_path / "out.json")]
+    arguments = [
+        str(tmp_path),
+        "--seconds",
+        "60",
+        "--every",
+        "10",
+        "--learnt",
+        "2",
+        "--out",
+        str(tmp_path / "out.json"),
+    ]
     monkeypatch.setattr(sys, "argv", ["long_run", *arguments])
     with pytest.raises(SystemExit) as ending:
         long_run.main()
