@@ -1,6 +1,5 @@
 """The scripts of this folder, on a small scale: every fault and every target a few times."""
 
-import itertools
 import json
 import sys
 from pathlib import Path
