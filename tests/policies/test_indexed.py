@@ -90,7 +90,7 @@ def test_every_index_chooses_well(search: str, refresh: str) -> None:
     audits = actor.audits
     assert (audits[:, 0] >= 5).all()
     regret, recall = audits[:, 1].sum() / audits[:, 0].sum(), audits[:, 3].sum() / audits[:, 0].sum()
-    exact = search in ("brute_force", "box_tree", "hull")
+    exact = search in ("brute_force", "box_tree", "hull", "lazy_gumbel")
     assert (regret, recall) == (0, 1) if exact else 0 <= regret < (0.5 if search == "srp_paper" else 0.1)
     assert (audits[:, 4] >= audits[:, 0]).all() and (audits[:, 2] <= 1.5).all()
 
@@ -148,8 +148,9 @@ def test_subsets_of_different_sizes_share_a_table() -> None:
     assert visited[2] == 4096 and max(visited[0], visited[1], visited[3]) == 512
 
 
-def test_samples_follow_the_estimated_softmax() -> None:
-    actor = actor_for("rft", DiscreteActions(5), "rollout", latent=2, choice="sample", options={"leaf": 8})
+@pytest.mark.parametrize(("search", "options"), [("rft", {"leaf": 8}), ("lazy_gumbel", {})])
+def test_samples_follow_the_softmax(search: str, options: dict[str, Any]) -> None:
+    actor = actor_for(search, DiscreteActions(5), "rollout", latent=2, choice="sample", options=options)
     policy = actor.policy
     theta = generator(4).normal(size=policy.num_params) * 0.4
     observation = generator(5).normal(size=STATE)
@@ -201,7 +202,7 @@ def test_every_option_of_an_index_can_be_given() -> None:
         ({"search": "sro"}, "rollout", {}, "must be one of .*did you mean 'srp'"),
         ({"search": "srp"}, "step", {}, "add --candidates.refresh rollout"),
         ({"search": "srp", "kind": "iot"}, "rollout", {}, "needs --policy.kind itt"),
-        ({"search": "srp", "choice": "sample"}, "rollout", {}, "use rft or brute_force"),
+        ({"search": "srp", "choice": "sample"}, "rollout", {}, "use lazy_gumbel, rft or brute_force"),
         ({"search": "rft", "choice": "sample", "kernel": "softmax"}, "rollout", {}, "needs --policy.kernel dot"),
         ({"search": "hull", "latent": 6, "action_hidden": (6,)}, "rollout", {}, "at most 3 numbers"),
         ({"search": "srp"}, "rollout", {"regret": 0.1}, "--search.regret is an option of box_tree, coreset"),

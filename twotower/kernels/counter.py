@@ -73,6 +73,14 @@ def unit_float(bits):
     return _small_to_float(_shift(bits, _8)) * np.float32(2.0**-24)
 
 
+@njit(cache=True)
+def uniform(key, counter):
+    """A float64 in (0, 1) of 48 random bits."""
+    low, high = uint32(key & uint64(0xFFFFFFFF)), uint32(key >> uint64(32))
+    fine = np.float64(unit_float(hash32(uint32(2 * counter + 1), low, high))) + 2.0**-25
+    return np.float64(unit_float(hash32(uint32(2 * counter), low, high))) + fine * 2.0**-24
+
+
 @njit(cache=True, inline="always")
 def half_float(half, low, span):
     """Sixteen bits as the middle of one of 2¹⁶ equal parts of [low, low + span]."""

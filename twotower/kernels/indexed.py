@@ -5,7 +5,6 @@ from numba import njit
 
 from twotower.kernels.counter import draw_one, hash32, subkey, unit_float
 from twotower.kernels.implicit import NOISE_WORD, query_of
-from twotower.kernels.random_features import sample_tree
 
 ASKED_WORD = 1 << 43
 LARGE = np.float32(2.0**40)  # products of numbers between its inverse and this cannot leave float32
@@ -28,19 +27,10 @@ def queries_of(slots, observations, parameters, state_sizes, sizes, activation, 
 
 
 @njit(cache=True)
-def sample_sets(sets, slots, keys, steps, queries, tables, found, visited):
-    """A candidate of tree sets[n] for query n, drawn with the slot's randomness of this step."""
-    latents, sums, projections, weights, options = tables
-    uniforms = np.empty(1)
-    for n in range(sets.size):
-        at = sets[n]
-        key = subkey(subkey(keys[slots[n]], steps[slots[n]]), NOISE_WORD)
-        low, high = np.uint32(key & np.uint64(0xFFFFFFFF)), np.uint32(key >> np.uint64(32))
-        fine = np.float64(unit_float(hash32(np.uint32(1), low, high)))
-        uniforms[0] = np.float64(unit_float(hash32(np.uint32(0), low, high))) + fine * 2.0**-24
-        tree = latents[at : at + 1], sums[at : at + 1], projections[at : at + 1], weights[at : at + 1], options[at:]
-        sample_tree(queries[n], uniforms, tree, found[n : n + 1])
-        visited[n] = options[at, 0]
+def noise_keys(slots, keys, steps, named):
+    """Name the randomness (n,) with which the slots choose at this step."""
+    for n in range(slots.size):
+        named[n] = subkey(subkey(keys[slots[n]], steps[slots[n]]), NOISE_WORD)
 
 
 @njit(cache=True)

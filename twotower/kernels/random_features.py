@@ -7,6 +7,8 @@ leaves and a branch is a step of a binary search. Within a leaf the softmax is e
 import numpy as np
 from numba import njit
 
+from twotower.kernels.counter import uniform
+
 
 @njit(cache=True)
 def log_features(latents, projections, weights, features):
@@ -131,17 +133,22 @@ def scaled(query, options, target):
 
 
 @njit(cache=True)
-def sample_tree(query, uniforms, tables, found):
-    """The candidate at each of the quantiles, of the first set; the tables are those of `search_random_features`."""
+def draw_random_features(sets, queries, keys, tables, found, visited):
+    """For query n a sample of set sets[n], by the randomness that keys[n] names.
+
+    The tables are those of `search_random_features`. visited (n,) counts the candidates scored.
+    """
     latents, sums, projections, weights, options = tables
-    leaf = int(options[0, 0])
-    target, features, products = np.empty(query.size), np.empty(weights.shape[1]), np.empty(leaf)
-    scaled(query, options[0], target)
-    query_features(target, projections[0], weights[0], features)
-    for n in range(uniforms.size):
-        number, inside = sample_leaf(features, sums[0], uniforms[n])
-        count = products_in_leaf(target, latents[0], leaf, number, products)
-        found[n] = number * leaf + sample_within(products[:count], inside)
+    target, features = np.empty(queries.shape[1]), np.empty(weights.shape[1])
+    for n in range(sets.size):
+        at = sets[n]
+        leaf = int(options[at, 0])
+        products = np.empty(leaf)
+        scaled(queries[n], options[at], target)
+        query_features(target, projections[at], weights[at], features)
+        number, inside = sample_leaf(features, sums[at], uniform(keys[n], 0))
+        visited[n] = products_in_leaf(target, latents[at], leaf, number, products)
+        found[n] = number * leaf + sample_within(products[: visited[n]], inside)
 
 
 @njit(cache=True)

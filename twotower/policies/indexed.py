@@ -12,6 +12,7 @@ from twotower.policies.base import ImplicitPolicy
 from twotower.policies.searches import feature_size, make_index
 from twotower.search.base import Tables
 from twotower.search.directional_coreset import DirectionalCoreset
+from twotower.search.sampler import Sampler
 
 ASKED = 4  # queries that an episode hands on
 
@@ -103,7 +104,10 @@ class IndexedActor(ImplicitActor):
         if self._learns:
             indexed.keep_some(slots, self.keys, self.steps, queries, self.asked)
         if self.policy.config.choice == "sample":
-            indexed.sample_sets(sets, slots, self.keys, self.steps, queries, self._tables, found, visited)
+            assert isinstance(self._index, Sampler)
+            names = np.empty(count, np.uint64)
+            indexed.noise_keys(slots, self.keys, self.steps, names)
+            type(self._index).draw(sets, queries, names, self._tables, found, visited)
         else:
             type(self._index).search(sets, queries, self._tables, found, visited)
         if not self._discrete:

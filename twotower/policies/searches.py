@@ -10,6 +10,7 @@ from twotower.policies.base import ImplicitPolicy, Policy
 from twotower.search.base import CompiledIndex
 from twotower.search.bounding_tree import levels_for
 from twotower.search.registry import METHODS
+from twotower.search.sampler import Sampler
 
 INDEXES = {name: method for name, method in METHODS.items() if issubclass(method, CompiledIndex)}
 SEARCHES = ("auto", "bounded", "corner", *INDEXES)
@@ -68,10 +69,13 @@ def _check_index(policy: Policy) -> None:
             f"--policy.search {name} builds an index, which pays only for candidates that are kept: add "
             "--candidates.refresh rollout, iteration or fixed, or use --policy.search auto."
         )
-    if config.choice == "sample" and name != "rft":
-        raise UserError(f"--policy.search {name} finds the best candidate: to sample one use rft or brute_force.")
-    if name == "rft" and config.kernel != "dot":
-        raise UserError("--policy.search rft estimates the softmax of inner products: it needs --policy.kernel dot.")
+    samples = issubclass(INDEXES[name], Sampler)
+    if config.choice == "sample" and not samples:
+        raise UserError(
+            f"--policy.search {name} finds the best candidate: to sample one use lazy_gumbel, rft or brute_force."
+        )
+    if samples and config.kernel != "dot":
+        raise UserError(f"--policy.search {name} samples by inner products: it needs --policy.kernel dot.")
     assert isinstance(policy, ImplicitPolicy)
     if name == "hull" and feature_size(policy) > 3:
         raise UserError(
@@ -89,7 +93,7 @@ def options(search: SearchConfig) -> dict[str, float | str]:
 def make_index(policy: Policy) -> CompiledIndex:
     """The index that a policy asks for, not yet built."""
     name = policy.config.search if policy.config.search in INDEXES else "box_tree"
-    temperature = {"temperature": policy.config.temperature} if name == "rft" else {}
+    temperature = {"temperature": policy.config.temperature} if issubclass(INDEXES[name], Sampler) else {}
     return INDEXES[name](**options(policy.search), **temperature)
 
 

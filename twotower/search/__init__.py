@@ -7,6 +7,7 @@ from twotower.search.brute_force import BruteForce
 from twotower.search.corner import Corner
 from twotower.search.directional_coreset import DirectionalCoreset
 from twotower.search.hull import Hull
+from twotower.search.lazy_gumbel import LazyGumbel
 from twotower.search.peers import Faiss, HnswLib
 from twotower.search.random_feature_tree import RandomFeatureTree
 from twotower.search.registry import METHODS, load
@@ -24,6 +25,7 @@ __all__ = [
     "HnswLib",
     "Hull",
     "Index",
+    "LazyGumbel",
     "PaperSignedRandomProjections",
     "RandomFeatureTree",
     "SignedRandomProjections",

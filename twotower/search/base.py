@@ -52,14 +52,19 @@ class Index(ABC):
 
     def query_batch(self, latents: np.ndarray) -> np.ndarray:
         """The best candidate's number for each of the latents (n, d), one after the other in a compiled loop."""
+        latents = self._checked(latents)
+        if not self._is_safe(latents):
+            latents = np.stack([tame(latent) for latent in latents])
+        return self._find(latents)
+
+    def _checked(self, latents: np.ndarray) -> np.ndarray:
+        """Queries (n, d) as kernels take them, refused in words where they make no sense."""
         latents = np.ascontiguousarray(latents, np.float32)
         if latents.ndim != 2 or latents.shape[1] != self.latents.shape[1]:
             raise UserError(f"queries must have shape (n, {self.latents.shape[1]}), not {latents.shape}.")
         if not np.isfinite(latents).all():
             raise UserError("queries must be finite: some are NaN or infinite.")
-        if not self._is_safe(latents):
-            latents = np.stack([tame(latent) for latent in latents])
-        return self._find(latents)
+        return latents
 
     def regrets(self, latents: np.ndarray) -> np.ndarray:
         """(best − found) / (best − mean) of the products, for each of the latents (n, d); 0 where all are equal."""

@@ -7,14 +7,14 @@ import numpy as np
 
 from twotower.errors import UserError
 from twotower.kernels import random_features
-from twotower.randomness import Domain, generator
-from twotower.search.base import CompiledIndex, Search, Tables
+from twotower.search.base import Search, Tables
 from twotower.search.projections import orthogonal_projections
+from twotower.search.sampler import Draw, Sampler
 
 
 @final
 @dataclass(eq=False)
-class RandomFeatureTree(CompiledIndex):
+class RandomFeatureTree(Sampler):
     """Samples candidate i with probability ≈ exp(q·x_i / temperature) / Σ; `total_variation` says how nearly.
 
     A query's answer is the best of `samples` quantiles of that distribution, or with samples=0 the best of the leaf
@@ -35,20 +35,19 @@ class RandomFeatureTree(CompiledIndex):
     """How many quantiles a query takes the best of."""
 
     name = "rft"
-    scale_free = False
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         for name in ("features", "leaf"):
             if getattr(self, name) < 1:
                 raise UserError(f"{name} must be at least 1, not {getattr(self, name)}.")
-        if not 0 < self.temperature < np.inf:
-            raise UserError(f"temperature must be a positive number, not {self.temperature}.")
         if self.samples < 0:
             raise UserError(f"samples must be 0 or more, not {self.samples}.")
         if self.kind not in ("optimal", "favor"):
             raise UserError(f"kind must be optimal or favor, not {self.kind!r}.")
 
     search: ClassVar[Search] = staticmethod(random_features.search_random_features)
+    draw: ClassVar[Draw] = staticmethod(random_features.draw_random_features)
 
     def _tables(self, latents: np.ndarray, seed: int) -> Tables:
         count, size = latents.shape
@@ -79,13 +78,6 @@ class RandomFeatureTree(CompiledIndex):
             return 0.0
         half = size + 2 * spread
         return (1 - (half + np.sqrt(half * half + 8 * size * spread)) / (2 * size)) / 8
-
-    def sample(self, latent: np.ndarray, count: int, seed: int) -> np.ndarray:
-        """`count` independent draws of a candidate's number for one latent (d,)."""
-        uniforms = generator(seed, Domain.SEARCH).random(count)
-        found = np.empty(count, np.int64)
-        random_features.sample_tree(np.asarray(latent, np.float32), uniforms, self.tables, found)
-        return found
 
     def probabilities(self, latent: np.ndarray) -> np.ndarray:
         """The distribution (N,) that `sample` draws from, for one latent (d,)."""

@@ -11,6 +11,7 @@ from twotower.search.box_tree import BoxTree
 from twotower.search.brute_force import BruteForce
 from twotower.search.directional_coreset import DirectionalCoreset
 from twotower.search.hull import Hull
+from twotower.search.lazy_gumbel import LazyGumbel
 from twotower.search.peers import Faiss, HnswLib
 from twotower.search.random_feature_tree import RandomFeatureTree
 from twotower.search.signed_random_projections import PaperSignedRandomProjections, SignedRandomProjections
@@ -26,6 +27,7 @@ METHODS: dict[str, type[Index]] = {
         SignedRandomProjections,
         PaperSignedRandomProjections,
         RandomFeatureTree,
+        LazyGumbel,
         Faiss,
         HnswLib,
     )
