@@ -1,11 +1,16 @@
 """`twotower reproduce` as users run it: results, going on, extending, collecting, and what it refuses."""
 
 import json
+import queue
 import signal
+import time
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from tests.command import sentence, start, twotower, wait_for_rows
+from twotower.experiments.queue import Runner
 
 WORLD = "tests.worlds:World-v0"
 TINY = ("--tasks", WORLD, "--policies", "itt", "explicit", "--workers", "1")
@@ -72,6 +77,15 @@ def test_goes_on_where_it_was_stopped(tmp_path: Path) -> None:
     whole.mkdir()
     twotower(*command, cwd=whole)
     assert curves(tmp_path) == curves(whole)
+
+
+def test_a_process_that_does_not_stop_is_killed_and_heard_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("twotower.experiments.queue.GRACE_SECONDS", 0.0)
+    at_once = Runner._last_words
+    monkeypatch.setattr(Runner, "_last_words", lambda runner, code: [time.sleep(0.2), at_once(runner, code)][1])
+    events: queue.Queue[tuple[Runner, dict[str, Any]]] = queue.Queue()
+    Runner(events).close()
+    assert "ended by signal 9" in events.get_nowait()[1]["failed"]
 
 
 def test_one_bad_run_does_not_lose_the_others(tmp_path: Path) -> None:

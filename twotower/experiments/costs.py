@@ -54,7 +54,7 @@ def episode_length(task: str) -> int:
 def directions(planned: Planned) -> int:
     """M, from the recipe's number of parameters where the configuration leaves it open."""
     config = planned.config
-    recipe = find(config.task)
+    recipe = find(config.task.split("-itt-")[0])  # a smaller network counts as the task's own
     known = recipe.published_num_params() if recipe else {}
     return config.strategy.num_directions or known.get(config.policy.kind, 100)
 
@@ -65,5 +65,5 @@ def total(runs: Iterable[Planned]) -> float:
 
 
 def _figures(task: str) -> tuple[int, int, int, int]:
-    recipe = find(task)
-    return STEPS_PER_SECOND.get(recipe.name.split("-itt-")[0] if recipe else "", UNKNOWN)
+    recipe = find(task.split("-itt-")[0])
+    return STEPS_PER_SECOND.get(recipe.name if recipe else "", UNKNOWN)

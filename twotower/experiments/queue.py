@@ -98,7 +98,8 @@ class Runner:
         self._process = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._words, text=True
         )
-        threading.Thread(target=self._listen, daemon=True).start()
+        self._listener = threading.Thread(target=self._listen, daemon=True)
+        self._listener.start()
 
     @property
     def alive(self) -> bool:
@@ -114,7 +115,7 @@ class Runner:
 
     def close(self) -> None:
         """Let a run stop at its next iteration with a checkpoint, and wait for that."""
-        assert self._process.stdin is not None
+        assert self._process.stdin is not None and self._process.stdout is not None
         with suppress(OSError):
             self._process.stdin.close()
         try:
@@ -122,6 +123,8 @@ class Runner:
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()
+        self._listener.join()  # which may be reading the words of one that was killed
+        self._process.stdout.close()
         self._words.close()
 
     def _listen(self) -> None:
