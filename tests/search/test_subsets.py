@@ -4,19 +4,64 @@ import numpy as np
 import pytest
 
 from twotower.errors import UserError
+from twotower.kernels import coreset
+from twotower.kernels.box_tree import score_leaf
+from twotower.kernels.layout import LANES
 from twotower.kernels.scan import winners
 from twotower.randomness import generator
 from twotower.search import BruteForce, DirectionalCoreset, Hull
-from twotower.search.scanned_subset import tiled
+from twotower.search.directional_coreset import grow
 
 
-@pytest.mark.parametrize("count", [1, 511, 512, 513, 2000])
-def test_winners_are_brute_forces(count: int) -> None:
-    latents, directions = (generator(seed).normal(size=(n, 5)).astype("f4") for seed, n in ((0, count), (1, 33)))
+@pytest.mark.parametrize("size", [1, 2, 3, 4, 5, 6, 7, 8, 14, 23, 24, 25, 31])  # on both sides of UNROLLED
+@pytest.mark.parametrize("count", [1, 15, 16, 511, 513, 2000])
+def test_scans_score_as_trees_do_to_the_bit(count: int, size: int) -> None:
+    latents, directions = (generator(seed).normal(size=(n, size)).astype("f4") for seed, n in ((0, count), (1, 33)))
     best, places = np.empty(33, np.float32), np.empty(33, np.int64)
-    winners(directions, tiled(latents)[0], best, places)
+    winners(directions, latents, best, places)
     np.testing.assert_array_equal(places, BruteForce().build(latents).query_batch(directions))
-    np.testing.assert_allclose(best, (directions @ latents.T).max(axis=1), rtol=1e-5)
+    points, scores = np.zeros((size, count + -count % LANES), np.float32), np.empty(count + -count % LANES, np.float32)
+    points[:, :count] = latents.T
+    for k in range(33):
+        score_leaf(directions[k], points, scores)
+        assert (scores[:count].argmax(), scores[:count].max()) == (places[k], best[k])
+
+
+def test_the_first_of_equals_wins_a_scan() -> None:
+    latents = np.repeat(generator(0).normal(size=(40, 3)), 30, axis=0)
+    index, queries = BruteForce().build(latents), generator(1).normal(size=(50, 3))
+    assert (index.query_batch(queries) % 30 == 0).all()
+
+
+@pytest.mark.parametrize("size", [2, 3, 6, 9])
+def test_cones_keep_every_winner_of_their_directions(size: int) -> None:
+    random = generator(size)
+    latents = random.normal(size=(6000, size)).astype("f4")
+    directions = (np.eye(size)[[0] * 40 + [1] * 40] + 0.05 * random.normal(size=(80, size))).astype("f4")
+    sample, places = latents[:500].copy(), np.empty(80, np.int64)
+    winners(directions, sample, np.empty(80, np.float32), places)
+    planes, offsets = np.empty((16, size, size), np.float32), np.empty((16, size), np.float32)
+    ranks = np.zeros(16, np.int64)
+    assert coreset.wrap(sample, directions, places, planes, offsets, ranks)
+    alive = coreset.rule_out(latents, planes, offsets, ranks)
+    assert np.isin((directions @ latents.T).argmax(axis=1), alive).all()
+    assert len(alive) < 0.5 * len(latents)
+
+
+def test_what_is_regretted_is_measured_without_the_own_winner() -> None:
+    latents = np.array([[1, 0], [0, 1], [0.5, 0.5], [0, 0]], "f4")
+    directions = np.array([[1, 0], [1, 0], [0, 1]], "f4")
+    best, places = np.array([1, 1, 1], "f4"), np.array([0, 0, 1])
+    regret, error = coreset.leave_one_out(latents, directions, best, places, np.zeros(2), np.array([0, 1]))
+    assert regret == pytest.approx(1 / 3)  # the third direction alone has its winner, and finds 0 of 1 without it
+    assert error == pytest.approx(coreset.SURE * np.sqrt((1 / 3 - 1 / 9) / 3) + coreset.RARE / 3)
+
+
+def test_a_coreset_gives_up_when_a_rival_is_faster() -> None:
+    latents = generator(0).normal(size=(5000, 8)).astype("f4")
+    grown = grow(latents, None, 0, 0.001, seconds=(0.0, 1.0, 0.0, 0.0, 500.0))  # a second a direction
+    assert not grown.reached and 0 < grown.asked <= 500
+    assert not grow(latents, None, 0, 0.01, seconds=(0.0, 1.0, 0.0, 0.0, 5.0)).asked
 
 
 def test_a_coreset_answers_its_own_directions_exactly() -> None:

@@ -12,11 +12,10 @@ from twotower.search import BoxTree
 from twotower.search.base import CompiledIndex
 from twotower.search.brute_force import BruteForce
 from twotower.search.costs import Costs
-from twotower.search.scanned_subset import fitting, subset_tables, tiled
 
 SIZES = (2, 3, 6, 16, 64)
 COUNTS = (2**6, 2**10, 2**13, 2**16, 2**18)
-DIRECTIONS = 16
+DIRECTIONS = 32
 LEAST = 0.01  # seconds of repetitions
 
 
@@ -40,25 +39,21 @@ def _measure(count: int, size: int) -> dict[str, float]:
     hidden = np.maximum(random.uniform(-1, 1, (count, min(size, 8))) @ random.normal(size=(min(size, 8), size)), 0)
     latents = (hidden @ random.normal(size=(size, size))).astype(np.float32)
     queries = random.normal(size=(DIRECTIONS, size)).astype(np.float32)
-    tiles, best, places = tiled(latents)[0], np.empty(DIRECTIONS, np.float32), np.empty(DIRECTIONS, np.int64)
+    best, places = np.empty(DIRECTIONS, np.float32), np.empty(DIRECTIONS, np.int64)
     brute, tree = BruteForce(), BoxTree()
-    brute.tables = (
-        subset_tables(latents, np.arange(count), 0, fitting(count))
-        if count < tiles.shape[2]
-        else brute._tables(latents, 0)
-    )
+    brute.tables = brute._tables(latents, 0)
     tree.tables = tree._tables(latents, 0)
     return {
         "copy": timed(lambda: brute._tables(latents, 0)),
         "scan": _query(brute, queries),
-        "winners": timed(lambda: winners(queries, tiles, best, places)) / DIRECTIONS,
+        "winners": timed(lambda: winners(queries, latents, best, places)) / DIRECTIONS,
         "tree_build": timed(lambda: tree._tables(latents, 0)),
         "tree_query": _query(tree, queries),
     }
 
 
 def _query(index: CompiledIndex, queries: np.ndarray) -> float:
-    many = np.tile(queries, (64, 1)) if len(index.tables[0][0]) < 1000 else queries  # so that the call weighs little
+    many = np.tile(queries, (64, 1)) if index.tables[0][0].size < 2**16 else queries  # so that the call weighs little
     return timed(lambda: index._find(many)) / len(many)
 
 

@@ -10,7 +10,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from twotower.kernels.layout import TILE
 from twotower.search import Auto, BoxTree, BruteForce, PaperSignedRandomProjections
 from twotower.search.peers import library
 from twotower.search.scanned_subset import subset_tables
@@ -193,30 +192,31 @@ def scann(latents: np.ndarray) -> Iterator[Tried]:
             yield Tried(f"{leaves} leaves, {visited} visited, {scoring}", seconds, scann_ask(index, visited))
 
 
-def subset(latents: np.ndarray, members: np.ndarray, setting: str) -> Tried:
+def subset(latents: np.ndarray, choose: Callable[[], np.ndarray], setting: str) -> Tried:
     """A scan of fixed members, by our kernel."""
-    scan, seconds = BruteForce(), 0.0
-    scan.latents, scan.seed = latents, 0
-    scan.tables, seconds = build_timed(lambda: subset_tables(latents, members, 0, TILE))
+    scan = BruteForce()
+    scan.tables, seconds = build_timed(lambda: subset_tables(latents, np.sort(choose())))
     return Tried(setting, seconds, scan._find)
 
 
 def random_k(latents: np.ndarray) -> Iterator[Tried]:
     """Candidates drawn blindly."""
+    total = len(latents)
     for count in (256, 4096):
-        if count < len(latents):
-            yield subset(latents, np.sort(np.random.default_rng(0).choice(len(latents), count, False)), f"k {count}")
+        if count < total:
+            draw = lambda count=count: np.random.default_rng(0).choice(total, count, False)  # noqa: E731
+            yield subset(latents, draw, f"k {count}")
 
 
 def top_norm_k(latents: np.ndarray) -> Iterator[Tried]:
     """The longest latents."""
     for count in (256, 4096):
         if count < len(latents):
-            started = time.process_time()
-            norms = np.einsum("nd,nd->n", latents, latents)
-            members = np.sort(np.argpartition(norms, -count)[-count:])
-            tried = subset(latents, members, f"k {count}")
-            yield tried._replace(build=time.process_time() - started)
+
+            def longest(count: int = count) -> np.ndarray:
+                return np.argpartition(np.einsum("nd,nd->n", latents, latents), -count)[-count:]
+
+            yield subset(latents, longest, f"k {count}")
 
 
 def srp_paper(latents: np.ndarray) -> Iterator[Tried]:

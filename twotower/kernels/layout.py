@@ -1,5 +1,7 @@
 """How the kernels lay out their data: feature-major tiles that stay in the first-level cache."""
 
+import math
+
 import numpy as np
 
 TILE = 512
@@ -14,7 +16,7 @@ def padded(count: int) -> int:
 
 def aligned_zeros(shape: tuple[int, ...], dtype: type = np.float32) -> np.ndarray:
     """Zeros that begin a cache line, so that no vector load of a tile straddles two."""
-    size = int(np.prod(shape)) * np.dtype(dtype).itemsize
+    size = math.prod(shape) * np.dtype(dtype).itemsize
     buffer = np.zeros(size + CACHE_LINE, np.uint8)
     start = -buffer.ctypes.data % CACHE_LINE
     return buffer[start : start + size].view(dtype).reshape(shape)

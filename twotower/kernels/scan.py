@@ -1,133 +1,277 @@
-"""Maximum inner product over feature-major tiles.
+"""Maximum inner product over blocks of LANES candidates, feature by feature.
 
-Hardly any tile holds a new best, and counting the products above a bar is vectorised where a running maximum is not:
-so a tile is first counted, and looked at again only where the count is not zero.
+A block is one vector a feature, so a scan reads memory from one end to the other. Hardly any block holds a new best:
+its products are compared with the best so far at once, and looked at again only where one is larger.
 """
 
+from typing import Any
+
 import numpy as np
-from numba import njit
+from llvmlite import ir
+from numba import njit, types
+from numba.core import cgutils
 
-from twotower.kernels.box_tree import largest, score_leaf
-from twotower.kernels.layout import LANES
+from twotower.kernels.counter import intrinsic
+from twotower.kernels.layout import CACHE_LINE, LANES
 
+UNROLLED = 24  # up to so many features the query stays in registers
+TOGETHER = 32  # blocks that `winners` keeps in cache for all its queries
 
-def unrolled(width):
-    """A scanner that sums its last `width` features (1, 2, 3, 4, 6 or 8) at once, in the order of `score_leaf`."""
-
-    @njit(cache=True, fastmath={"contract"})
-    def first_above(queries, k, queries_end, tiles, tile, tiles_end, bars, partial):
-        """The first (tile, query) of [tile, tiles_end) × [k, queries_end) with a product above the query's bar."""
-        first, count = queries.shape[1] - width, tiles.shape[2]
-        for at in range(tile, tiles_end):
-            for n in range(k, queries_end):
-                for c in range(0, first, 4):
-                    a, b, d, e = queries[n, c], queries[n, c + 1], queries[n, c + 2], queries[n, c + 3]
-                    for t in range(count):
-                        total = a * tiles[at, c, t] + b * tiles[at, c + 1, t]
-                        total = total + d * tiles[at, c + 2, t] + e * tiles[at, c + 3, t]
-                        partial[t] = total if c == 0 else partial[t] + total
-                w0 = queries[n, first]
-                w1 = queries[n, first + 1] if width > 1 else w0
-                w2 = queries[n, first + 2] if width > 2 else w0
-                w3 = queries[n, first + 3] if width > 3 else w0
-                w4 = queries[n, first + 4] if width > 4 else w0
-                w5 = queries[n, first + 5] if width > 4 else w0
-                w6 = queries[n, first + 6] if width > 6 else w0
-                w7 = queries[n, first + 7] if width > 6 else w0
-                bar, above = bars[n], np.int32(0)
-                for t in range(count):
-                    total = w0 * tiles[at, first, t]
-                    if width == 2:
-                        total += w1 * tiles[at, first + 1, t]
-                    if width == 3:
-                        total += w1 * tiles[at, first + 1, t] + w2 * tiles[at, first + 2, t]
-                    if width >= 4:
-                        total = total + w1 * tiles[at, first + 1, t] + w2 * tiles[at, first + 2, t]
-                        total += w3 * tiles[at, first + 3, t]
-                    total += partial[t]
-                    if width == 6:
-                        total += w4 * tiles[at, first + 4, t] + w5 * tiles[at, first + 5, t]
-                    if width == 8:
-                        more = w4 * tiles[at, first + 4, t] + w5 * tiles[at, first + 5, t]
-                        total += more + w6 * tiles[at, first + 6, t] + w7 * tiles[at, first + 7, t]
-                    above += np.int32(total > bar)
-                if above > 0:
-                    return at, n
-        return tiles_end, queries_end
-
-    return first_above
+_FLOAT, _INT = ir.FloatType(), ir.IntType(64)
+_VECTOR, _MASK = ir.VectorType(_FLOAT, LANES), ir.IntType(LANES)
 
 
-above_1, above_2, above_3, above_4, above_6, above_8 = (unrolled(width) for width in (1, 2, 3, 4, 6, 8))
+@intrinsic
+def scan(typing_context, queries, query_at, tiles, tiles_at, size, begin, end, best, place):
+    """The largest product of a query with blocks [begin, end) if it exceeds `best`, and the first place that has it.
+
+    The query begins at number `query_at` of its array, the blocks at number `tiles_at` of theirs.
+    """
+
+    def generate(context, builder, signature, arguments):
+        pointers = [
+            builder.gep(context.make_array(kind)(context, builder, array).data, [at])
+            for kind, array, at in zip(signature.args[0:3:2], arguments[0:3:2], arguments[1:4:2], strict=True)
+        ]
+        pointers[1] = builder.bitcast(pointers[1], _VECTOR.as_pointer())
+        return builder.call(_scanner(builder.module), [*pointers, *arguments[4:]])
+
+    number = types.int64
+    taken = (queries, number, tiles, number, number, number, number, types.float32, number)
+    return types.Tuple((types.float32, number))(*taken), generate
+
+
+def _scanner(module: Any) -> Any:
+    """The function behind `scan`: one a module, for it is long."""
+    takes = [_FLOAT.as_pointer(), _VECTOR.as_pointer(), _INT, _INT, _INT, _FLOAT, _INT]
+    kind = ir.FunctionType(ir.LiteralStructType([_FLOAT, _INT]), takes)
+    function = cgutils.get_or_insert_function(module, kind, "twotower_scan")
+    if not function.is_declaration:
+        return function
+    function.linkage = "linkonce_odr"
+    function.attributes.add("noinline")
+    query, blocks, size, begin, end, best, place = function.args
+    builder = ir.IRBuilder(function.append_basic_block())
+    winner = cgutils.alloca_once_value(builder, best), cgutils.alloca_once_value(builder, place)
+    done, general = function.append_basic_block("done"), function.append_basic_block("general")
+    choice = builder.switch(size, general)
+    for unrolled in range(1, UNROLLED + 1):
+        case = function.append_basic_block(f"of_{unrolled}")
+        choice.add_case(_number(unrolled), case)
+        builder.position_at_end(case)
+        weights = [_spread(builder, builder.load(builder.gep(query, [_number(c)]))) for c in range(unrolled)]
+        with cgutils.for_range_slice(builder, begin, end, _number(1), inc=True) as (block, _):
+            _raise(builder, _unrolled_products(builder, weights, blocks, block), block, winner)
+        builder.branch(done)
+    builder.position_at_end(general)
+    with cgutils.for_range_slice(builder, begin, end, _number(1), inc=True) as (block, _):
+        _raise(builder, _products(builder, query, blocks, block, size), block, winner)
+    builder.branch(done)
+    builder.position_at_end(done)
+    builder.ret(cgutils.pack_struct(builder, [builder.load(one) for one in winner]))
+    return function
+
+
+@intrinsic
+def turn(typing_context, latents, first, tiles, size, blocks, block_step, feature_step):
+    """Lay the latents (N, d) from row `first` on out as so many vectors a feature; 0 if d is too large for it.
+
+    In `tiles` a block's vectors are feature_step vectors apart, and blocks are block_step apart.
+    """
+
+    def generate(context, builder, signature, arguments):
+        rows, out = (
+            context.make_array(kind)(context, builder, array).data
+            for kind, array in zip(signature.args[0:3:2], arguments[0:3:2], strict=True)
+        )
+        begin = builder.gep(rows, [builder.mul(arguments[1], arguments[3])])
+        return builder.call(
+            _turner(builder.module), [begin, builder.bitcast(out, _VECTOR.as_pointer()), *arguments[3:]]
+        )
+
+    number = types.int64
+    return number(latents, number, tiles, number, number, number, number), generate
+
+
+def _turner(module: Any) -> Any:
+    """The function behind `turn`."""
+    kind = ir.FunctionType(_INT, [_FLOAT.as_pointer(), _VECTOR.as_pointer(), _INT, _INT, _INT, _INT])
+    function = cgutils.get_or_insert_function(module, kind, "twotower_turn")
+    if not function.is_declaration:
+        return function
+    function.linkage = "linkonce_odr"
+    function.attributes.add("noinline")
+    rows, out, size, blocks, block_step, feature_step = function.args
+    builder = ir.IRBuilder(function.append_basic_block())
+    general = function.append_basic_block("general")
+    choice = builder.switch(size, general)
+    for unrolled in range(1, UNROLLED + 1):
+        case = function.append_basic_block(f"of_{unrolled}")
+        choice.add_case(_number(unrolled), case)
+        builder.position_at_end(case)
+        wide = ir.VectorType(_FLOAT, LANES * unrolled)
+        with cgutils.for_range_slice(builder, _number(0), blocks, _number(1), inc=True) as (block, _):
+            at = builder.gep(rows, [builder.mul(block, _number(LANES * unrolled))])
+            numbers = builder.load(builder.bitcast(at, wide.as_pointer()), align=4)
+            for c in range(unrolled):
+                lanes = [c + unrolled * lane for lane in range(LANES)]
+                every = ir.Constant(ir.VectorType(ir.IntType(32), LANES), lanes)
+                place = builder.add(builder.mul(block, block_step), builder.mul(_number(c), feature_step))
+                vector = builder.shuffle_vector(numbers, ir.Constant(wide, ir.Undefined), every)
+                builder.store(vector, builder.gep(out, [place]), align=4)
+        builder.ret(_number(1))
+    builder.position_at_end(general)
+    builder.ret(_number(0))
+    return function
+
+
+def _number(value: int) -> Any:
+    return ir.Constant(_INT, value)
+
+
+def _spread(builder: Any, value: Any) -> Any:
+    """A number in every lane."""
+    first = builder.insert_element(ir.Constant(_VECTOR, ir.Undefined), value, ir.Constant(ir.IntType(32), 0))
+    zeros = ir.Constant(ir.VectorType(ir.IntType(32), LANES), [0] * LANES)
+    return builder.shuffle_vector(first, ir.Constant(_VECTOR, ir.Undefined), zeros)
+
+
+def _group(builder: Any, weights: list[Any], blocks: Any, first: Any, fused: bool = True) -> Any:
+    """w0 x0 + w1 x1 + …, for the features that lie from `first` on; `fused` with what it is added to."""
+    total = None
+    for c, weight in enumerate(weights):
+        x = builder.load(builder.gep(blocks, [builder.add(first, _number(c))]), align=4)
+        product = builder.fmul(weight, x, flags=("contract",) if len(weights) > 1 or fused else ())
+        total = product if total is None else builder.fadd(total, product, flags=("contract",))
+    return total
+
+
+def _unrolled_products(builder: Any, weights: list[Any], blocks: Any, block: Any) -> Any:
+    """The products of a block: the sums of `score_leaf`, in its order."""
+    size = len(weights)
+    first, total, done = builder.mul(block, _number(size)), None, 0
+    while done < size:
+        left = size - done
+        width = 4 if left >= 4 else 1 if done == 0 else min(left, 2)
+        part = _group(builder, weights[done : done + width], blocks, builder.add(first, _number(done)), done > 0)
+        total = part if total is None else builder.fadd(total, part, flags=("contract",))
+        done += width
+    return total
+
+
+def _products(builder: Any, query: Any, blocks: Any, block: Any, size: Any) -> Any:
+    """The same for more than UNROLLED features."""
+    first, total = builder.mul(block, size), cgutils.alloca_once(builder, _VECTOR)
+
+    def group(begin: Any, width: int) -> Any:
+        weights = [
+            _spread(builder, builder.load(builder.gep(query, [builder.add(begin, _number(c))]))) for c in range(width)
+        ]
+        return _group(builder, weights, blocks, builder.add(first, begin))
+
+    def add(begin: Any, width: int) -> None:
+        builder.store(builder.fadd(builder.load(total), group(begin, width), flags=("contract",)), total)
+
+    builder.store(group(_number(0), 4), total)
+    whole = builder.and_(size, _number(-4))
+    with cgutils.for_range_slice(builder, _number(4), whole, _number(4), inc=True) as (begin, _):
+        add(begin, 4)
+    pairs = builder.and_(size, _number(-2))
+    with cgutils.for_range_slice(builder, whole, pairs, _number(2), inc=True) as (begin, _):
+        add(begin, 2)
+    with cgutils.for_range_slice(builder, pairs, size, _number(1), inc=True) as (begin, _):
+        add(begin, 1)
+    return builder.load(total)
+
+
+def _raise(builder: Any, products: Any, block: Any, winner: tuple[Any, Any]) -> None:
+    """Keep the largest product and its place if it exceeds the best so far."""
+    best, place = winner
+    higher = builder.fcmp_ordered(">", products, _spread(builder, builder.load(best)))
+    some = builder.icmp_unsigned("!=", builder.bitcast(higher, _MASK), ir.Constant(_MASK, 0))
+    with builder.if_then(some, likely=False):
+        kind = ir.FunctionType(_FLOAT, [_VECTOR])
+        reduce = cgutils.get_or_insert_function(builder.module, kind, f"llvm.vector.reduce.fmax.v{LANES}f32")
+        top = builder.call(reduce, [products], fastmath=("nnan",))
+        equal = builder.bitcast(builder.fcmp_ordered("==", products, _spread(builder, top)), _MASK)
+        lane = builder.zext(builder.cttz(equal, ir.Constant(ir.IntType(1), 1)), _INT)
+        builder.store(top, best)
+        builder.store(builder.add(builder.mul(block, _number(LANES)), lane), place)
 
 
 @njit(cache=True)
-def first_above(queries, k, queries_end, tiles, tile, tiles_end, bars, partial):
-    """The first (tile, query) with a product above the query's bar, or the ends; partial (width,) begins as zeros."""
-    size = queries.shape[1]
-    if size == 1 or (size > 4 and size % 4 == 1):
-        return above_1(queries, k, queries_end, tiles, tile, tiles_end, bars, partial)
-    if size == 2:
-        return above_2(queries, k, queries_end, tiles, tile, tiles_end, bars, partial)
-    if size % 4 == 3:
-        return above_3(queries, k, queries_end, tiles, tile, tiles_end, bars, partial)
-    if size == 4:
-        return above_4(queries, k, queries_end, tiles, tile, tiles_end, bars, partial)
-    if size % 4 == 2:
-        return above_6(queries, k, queries_end, tiles, tile, tiles_end, bars, partial)
-    return above_8(queries, k, queries_end, tiles, tile, tiles_end, bars, partial)
+def magnitude(numbers):
+    """The largest magnitude among numbers (n,) float32: infinite or NaN if any is. (As integers they sort alike.)"""
+    bits, largest = numbers.view(np.int32), np.int32(0)
+    for i in range(bits.size):
+        largest = max(largest, np.int32(bits[i] & np.int32(0x7FFFFFFF)))
+    return np.float64(np.array([largest], np.int32).view(np.float32)[0])
 
 
 @njit(cache=True)
-def improve(query, tile, start, scores, lanes, best, places, k):
-    """Raise best[k] to a tile's largest product if that is larger, and remember the first place that has it."""
-    score_leaf(query, tile, scores)
-    value = largest(scores, lanes)
-    if value > best[k]:
-        t = 0
-        while scores[t] != value:
-            t += 1
-        best[k], places[k] = value, start + t
+def lay_out(latents, members, tiles, numbers):
+    """Fill tiles (blocks, d, LANES) with the members of latents (N, d), and their numbers; the last is repeated."""
+    last = members.size - 1
+    for place in range(numbers.size):
+        numbers[place] = members[min(place, last)]
+    for block in range(tiles.shape[0]):
+        for lane in range(LANES):
+            row = latents[numbers[block * LANES + lane]]
+            for c in range(row.size):
+                tiles[block, c, lane] = row[c]
 
 
 @njit(cache=True)
-def winners(queries, tiles, best, places):
-    """The place of the best candidate for every query (K, d), a tile (d, width) at a time for all of them."""
-    count, width = queries.shape[0], tiles.shape[2]
-    scores, partial, lanes = np.empty(width, np.float32), np.zeros(width, np.float32), np.empty(LANES, np.float32)
+def lay_out_rows(latents, begin, tiles, numbers):
+    """Fill tiles (blocks, d, LANES) with the rows of latents (N, d) from `begin` on, and their numbers, if wanted."""
+    count, size = latents.shape
+    for place in range(numbers.size):
+        numbers[place] = min(begin + place, count - 1)  # the last is repeated
+    whole = min((count - begin) // LANES, tiles.shape[0])
+    if not turn(latents, begin, tiles, size, whole, size, 1):
+        whole = 0
+    for block in range(whole, tiles.shape[0]):
+        for lane in range(LANES):
+            row = min(begin + block * LANES + lane, count - 1)
+            for c in range(size):
+                tiles[block, c, lane] = latents[row, c]
+
+
+@njit(cache=True)
+def aligned(count):
+    """Room for so many numbers that begins a cache line."""
+    room = np.empty(count + LANES, np.float32)
+    start = (-room.ctypes.data % CACHE_LINE) // 4
+    return room[start : start + count]
+
+
+@njit(cache=True)
+def winners(queries, latents, best, places):
+    """The best product and its row among latents (N, d) for every query (K, d), a chunk at a time for all of them."""
+    count, size = latents.shape
+    tiles = aligned(TOGETHER * size * LANES).reshape(TOGETHER, size, LANES)
     best[:] = -np.inf
     places[:] = 0
-    for k in range(count):
-        improve(queries[k], tiles[0], 0, scores, lanes, best, places, k)
-    for tile in range(1, tiles.shape[0]):
-        k = 0
-        while k < count:
-            k = first_above(queries, k, count, tiles, tile, tile + 1, best, partial)[1]
-            if k < count:
-                improve(queries[k], tiles[tile], tile * width, scores, lanes, best, places, k)
-                k += 1
+    for begin in range(0, count, TOGETHER * LANES):
+        blocks = min(TOGETHER, (count - begin + LANES - 1) // LANES)
+        lay_out_rows(latents, begin, tiles[:blocks], places[:0])
+        for k in range(queries.shape[0]):
+            best[k], place = scan(queries, k * size, tiles, 0, size, 0, blocks, best[k], places[k] - begin)
+            places[k] = begin + place
 
 
 @njit(cache=True)
 def search_scan(sets, queries, tables, found, visited):
     """For query n, the number of the best candidate of set sets[n].
 
-    tiles (sets, tiles, d, width); numbers (sets, tiles · width); used (sets,), how many tiles count. visited (n,)
+    tiles (sets, blocks, d, LANES); numbers (sets, blocks · LANES); used (sets,), how many blocks count. visited (n,)
     counts the candidates scored.
     """
     tiles, numbers, used = tables
-    width = tiles.shape[3]
-    scores, partial, lanes = np.empty(width, np.float32), np.zeros(width, np.float32), np.empty(LANES, np.float32)
-    best, places = np.empty(sets.size, np.float32), np.zeros(sets.size, np.int64)
-    best[:] = -np.inf
+    size = queries.shape[1]
+    room = tiles.shape[1] * size * LANES
     for n in range(sets.size):
         at = sets[n]
-        improve(queries[n], tiles[at, 0], 0, scores, lanes, best, places, n)
-        tile = 1
-        while tile < used[at]:
-            tile = first_above(queries, n, n + 1, tiles[at], tile, used[at], best, partial)[0]
-            if tile < used[at]:
-                improve(queries[n], tiles[at, tile], tile * width, scores, lanes, best, places, n)
-                tile += 1
-        found[n] = numbers[at, places[n]]
-        visited[n] = used[at] * width
+        _, place = scan(queries, n * size, tiles, at * room, size, 0, used[at], np.float32(-np.inf), 0)
+        found[n] = numbers[at, place]
+        visited[n] = used[at] * LANES

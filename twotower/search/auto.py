@@ -1,22 +1,24 @@
 """The search that a cost model expects to be fastest, checked against the latents while it is built."""
 
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import NamedTuple, final
 
 import numpy as np
 
 from twotower.errors import UserError
+from twotower.kernels.coreset import FIRST, RARE
 from twotower.search.base import CompiledIndex, Index
 from twotower.search.box_tree import BoxTree
 from twotower.search.brute_force import BruteForce
 from twotower.search.costs import Costs, machine_costs
-from twotower.search.directional_coreset import FIRST_BATCH, RARE, DirectionalCoreset, Growth
-from twotower.search.scanned_subset import fitting, subset_tables, tiled
+from twotower.search.directional_coreset import DirectionalCoreset, grow
+from twotower.search.scanned_subset import subset_tables
 
 TREE_DIMENSIONS = 8  # in more, boxes rule out little
 WORTH_IT = 0.9  # another method must promise this fraction of brute force's time, for a forecast may be wrong
-OVERHEAD = 2.5e-4  # seconds a coreset takes to grow, whatever its size
-WORTH_GROWING = 0.8  # … and a coreset this, for it may turn out to need more directions
+OVERHEAD = 3e-5  # seconds a coreset takes to grow, whatever its size
+CONES = 12  # passes that rule out most candidates for all past queries, where these lie in a few thin cones
 
 
 class Choice(NamedTuple):
@@ -31,6 +33,7 @@ class Choice(NamedTuple):
         return f"{self.method}: {self.why}"
 
 
+@lru_cache(maxsize=1024)
 def choose(
     count: int, size: int, queries: float, regret: float, costs: Costs | None = None, known_queries: bool = False
 ) -> Choice:
@@ -43,13 +46,22 @@ def choose(
     if size <= TREE_DIMENSIONS:
         forecasts["box_tree"] = costs.of("tree_build", count, size) + queries * costs.of("tree_query", count, size)
     if regret > 0:
-        directions = max(2 * FIRST_BATCH, int(2 * RARE / regret), 0 if known_queries else _directions(size, regret))
-        forecasts["coreset"] = _coreset_seconds(count, size, queries, directions, directions // 2, costs)
-    handicaps = {"brute_force": 1.0, "box_tree": WORTH_IT, "coreset": WORTH_GROWING}
-    best = min(forecasts, key=lambda method: forecasts[method] / handicaps[method])
+        directions = max(FIRST, RARE / regret, 0 if known_queries else _directions(size, regret))
+        passes = min(directions, CONES) if known_queries else directions
+        base, each, asked, member = coreset_seconds(count, size, queries, costs)
+        forecasts["coreset"] = base + passes * each + asked + member * directions**0.6
+    best = min(forecasts, key=lambda method: forecasts[method] / (1.0 if method == "brute_force" else WORTH_IT))
     rest = ", ".join(f"{method} {spoken(seconds)}" for method, seconds in forecasts.items() if method != best)
     why = f"{queries:,.0f} queries among {count:,} latents of {size} numbers should take {spoken(forecasts[best])}"
     return Choice(best, forecasts[best], f"{why} ({rest})" if rest else why)
+
+
+@lru_cache(maxsize=1024)
+def coreset_seconds(count: int, size: int, queries: float, costs: Costs) -> tuple[float, ...]:
+    """Forecasts for `grow`: a coreset's overhead, a direction, the queries with no member and for every one."""
+    none = queries * costs.of("scan", costs.counts[0], size)
+    member = (queries * costs.of("scan", costs.counts[1], size) - none) / (costs.counts[1] - costs.counts[0])
+    return OVERHEAD, costs.of("winners", count, size), none, max(member, 0.0)
 
 
 @final
@@ -81,34 +93,26 @@ class Auto(Index):
 
     def _build(self, latents: np.ndarray, seed: int) -> None:
         count, size = latents.shape
-        costs, known = machine_costs(), self.queries is not None
-        self.choice = choose(count, size, self.queries_per_build, self.regret, costs, known)
+        costs = machine_costs()
+        self.choice = choose(count, size, self.queries_per_build, self.regret, costs, self.queries is not None)
         if self.choice.method == "coreset":
             exact = choose(count, size, self.queries_per_build, 0.0, costs)
-            if self._grow(latents, seed, costs, exact.seconds):
+            if self._grow(latents, seed, coreset_seconds(count, size, self.queries_per_build, costs), exact):
                 return
-            self.choice = exact._replace(why=f"{self.choice.why}; {exact.why}")
         self.index = BoxTree(regret=self.regret) if self.choice.method == "box_tree" else BruteForce()
         self.index.take(latents, seed)
 
-    def _grow(self, latents: np.ndarray, seed: int, costs: Costs, rival: float) -> bool:
-        """Grow a coreset while it can still beat a rival's seconds; whether it reached the regret."""
-        count, size = latents.shape
-        queries = None if self.queries is None else np.asarray(self.queries, np.float32)
-        growth = Growth(latents, tiled(latents)[0], queries, seed)
-        while not growth.reaches(self.regret):
-            directions = max(growth.directions_for(self.regret), 2 * FIRST_BATCH)
-            members = growth.members_for(directions)
-            needed = _coreset_seconds(count, size, self.queries_per_build, directions, members, costs)
-            if needed > WORTH_IT * rival or members > count // 2 or growth.exhausted:
-                why = f"a coreset of {growth.asked} directions regrets {growth.regret:.2%}, and more do not pay"
-                self.choice = self.choice._replace(why=why)
-                return False
-            growth.add(max(growth.asked, FIRST_BATCH))
-        self.index = DirectionalCoreset(directions=growth.asked, queries=self.queries, regret=self.regret)
+    def _grow(self, latents: np.ndarray, seed: int, seconds: tuple[float, ...], rival: Choice) -> bool:
+        """Grow a coreset while it can still beat a rival; whether it reached the regret."""
+        grown = grow(latents, self.queries, seed, self.regret, seconds=(*seconds, WORTH_IT * rival.seconds))
+        if not grown.reached:
+            why = f"a coreset of {grown.asked} directions regrets {grown.regret:.2%}, and more do not pay; {rival.why}"
+            self.choice = rival._replace(why=why)
+            return False
+        self.index = DirectionalCoreset(directions=grown.asked, queries=self.queries, regret=self.regret)
         self.index.latents, self.index.seed = latents, seed
-        self.index.tables = subset_tables(latents, growth.members, 0, fitting(len(growth.members)))
-        why = f"{len(growth.members)} winners of {growth.asked} directions regret {growth.regret:.2%} on unseen ones"
+        self.index.tables = subset_tables(latents, grown.members)
+        why = f"{len(grown.members)} winners of {grown.asked} directions regret {grown.regret:.2%} on unseen ones"
         self.choice = self.choice._replace(why=f"{why}; {self.choice.why}")
         return True
 
@@ -123,12 +127,6 @@ class Auto(Index):
 def _directions(size: int, regret: float) -> int:
     """How many Gaussian directions reach a regret, by rule of thumb: 64 leave 0.25 % a dimension."""
     return int(64 * max(0.0025 * size / regret, 1.0) ** (1 / min(2.9 / size**0.5, 2.0)))
-
-
-def _coreset_seconds(count: int, size: int, queries: float, directions: int, members: int, costs: Costs) -> float:
-    """Forecast of laying out, passing over the latents for each direction, and asking so many winners."""
-    asked = queries * costs.of("scan", max(min(members, count), 1), size)
-    return OVERHEAD + costs.of("copy", count, size) + 1.25 * directions * costs.of("winners", count, size) + asked
 
 
 def spoken(seconds: float) -> str:

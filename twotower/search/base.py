@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from pathlib import Path
@@ -11,6 +12,7 @@ import numpy as np
 
 from twotower.errors import UserError
 from twotower.files import sealed_file
+from twotower.kernels.scan import magnitude
 
 Tables = tuple[np.ndarray, ...]
 Search = Callable[[np.ndarray, np.ndarray, Tables, np.ndarray, np.ndarray], None]
@@ -33,15 +35,17 @@ class Index(ABC):
         latents = np.array(latents, np.float32, order="C")
         if latents.ndim != 2 or 0 in latents.shape:
             raise UserError(f"latents must be a matrix (N, d) with at least one row, not of shape {latents.shape}.")
-        if not np.isfinite(latents).all():
+        largest = magnitude(latents.ravel())
+        if not math.isfinite(largest):
             raise UserError("latents must be finite: some are NaN or infinite.")
-        self.take(latents, seed)
+        self.latents, self.seed = latents, seed
+        self._build(latents if self._is_safe(largest) else tame(latents), seed)
         return self
 
     def take(self, latents: np.ndarray, seed: int) -> None:
         """Index finite float32 latents (N, d) that nobody will change."""
         self.latents, self.seed = latents, seed
-        self._build(latents if self._is_safe(latents) else tame(latents), seed)
+        self._build(latents if self._is_safe(magnitude(latents.ravel())) else tame(latents), seed)
 
     def query(self, latent: np.ndarray) -> int:
         """The number of the best candidate found for one latent (d,); of equals the first."""
@@ -53,7 +57,7 @@ class Index(ABC):
     def query_batch(self, latents: np.ndarray) -> np.ndarray:
         """The best candidate's number for each of the latents (n, d), one after the other in a compiled loop."""
         latents = self._checked(latents)
-        if not self._is_safe(latents):
+        if not self._is_safe(magnitude(latents.ravel())):
             latents = np.stack([tame(latent) for latent in latents])
         return self._find(latents)
 
@@ -62,7 +66,7 @@ class Index(ABC):
         latents = np.ascontiguousarray(latents, np.float32)
         if latents.ndim != 2 or latents.shape[1] != self.latents.shape[1]:
             raise UserError(f"queries must have shape (n, {self.latents.shape[1]}), not {latents.shape}.")
-        if not np.isfinite(latents).all():
+        if not math.isfinite(magnitude(latents.ravel())):
             raise UserError("queries must be finite: some are NaN or infinite.")
         return latents
 
@@ -86,9 +90,8 @@ class Index(ABC):
         facts = json.dumps({"method": self.name, "options": plain, "seed": self.seed})
         sealed_file.save(Path(path), "index", {"latents": self.latents} | arrays, facts)
 
-    def _is_safe(self, latents: np.ndarray) -> bool:
-        """Whether products of such latents can be taken as they are."""
-        largest = max(float(latents.max(initial=0.0)), -float(latents.min(initial=0.0)))
+    def _is_safe(self, largest: float) -> bool:
+        """Whether products of latents up to such a magnitude can be taken as they are."""
         return not self.scale_free or largest == 0 or 1 / SAFE <= largest <= SAFE
 
     @property
@@ -119,7 +122,7 @@ class CompiledIndex(Index):
 
     def tables_of(self, latents: np.ndarray, seed: int, old: Tables = ()) -> Tables:
         """The tables for finite latents (N, d) that the caller keeps; written over `old` ones where that saves time."""
-        latents = latents if self._is_safe(latents) else tame(latents)
+        latents = latents if self._is_safe(magnitude(latents.ravel())) else tame(latents)
         return self._renewed(latents, seed, old) if old else self._tables(latents, seed)
 
     def _renewed(self, latents: np.ndarray, seed: int, old: Tables) -> Tables:

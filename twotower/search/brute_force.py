@@ -5,10 +5,9 @@ from typing import ClassVar, final
 
 import numpy as np
 
-from twotower.kernels.layout import TILE
 from twotower.kernels.scan import search_scan
 from twotower.search.base import CompiledIndex, Search, Tables
-from twotower.search.scanned_subset import subset_tables
+from twotower.search.scanned_subset import whole_tables
 
 
 @final
@@ -22,4 +21,4 @@ class BruteForce(CompiledIndex):
     search: ClassVar[Search] = staticmethod(search_scan)
 
     def _tables(self, latents: np.ndarray, seed: int) -> Tables:
-        return subset_tables(latents, None, len(latents), TILE)
+        return whole_tables(latents)

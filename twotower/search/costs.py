@@ -27,6 +27,9 @@ class Costs(NamedTuple):
     counts: tuple[int, ...]  # N
     seconds: dict[str, list[list[float]]]
 
+    def __hash__(self) -> int:
+        return id(self)
+
     def of(self, kind: str, count: int, size: int) -> float:
         """Seconds for N = count and d = size: linear in the logarithms, beyond the grid in proportion to N and d."""
         table = self.seconds[kind]
