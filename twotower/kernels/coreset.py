@@ -13,12 +13,18 @@ from twotower.kernels.layout import LANES, TILE
 from twotower.kernels.scan import aligned, turn, winners
 
 FIRST = 64
-SAFETY, LEAST_SAFETY = 4, 8  # so many past queries to one random direction, answered from a sample; and at least
-MOST = 2**17  # directions, where no past queries limit them
+SAFETY = 16  # random directions beside past queries, answered from a sample
+MOST = 2**17  # directions
+NEAR, NEARBY = 0.3, 64  # how far from a unit past query directions near it lie, and how many they are at most
+MANY = -2
+NO_ROOM, NOT_NOW = -1.0, -2.0
+WIDE = 640  # so many candidates a feature make cones worth their boxes
 GROUPS = 16  # cones at most
 # Whatever its frequency p, a kind of query that n directions lack adds p (1 - p)^n ρ ≤ ρ / (e n) to the expected
 # regret, if others' winners regret ρ there: at most this over n for ρ up to 0.68.
-RARE = 0.25
+# Without past queries directions cost nothing to have, and more is asked: a kind with p ρ > RARE / n, the most that
+# is overlooked, escapes n directions with a probability of at most e^(-BLIND / ρ).
+RARE, BLIND = 0.25, 1.0
 SURE = 3.0  # standard errors that the mean of the directions may be off
 ROUNDING = np.float32(1e-5)
 
@@ -37,24 +43,28 @@ def gaussian(key, number, direction):
 
 
 @njit(cache=True)
-def draw(past, order, key, begin, directions):
-    """Fill directions (n, d) with unit past queries drawn without replacement, or Gaussian ones without past.
+def draw(past, order, key, directions, begin, end):
+    """Fill directions begin … end - 1 of (n, d): unit past queries without replacement, then near ones, or Gaussian.
 
-    Zeros stay. What was drawn before is order[:begin].
+    Zeros stay. The past query of direction k is order[k]; direction k past them all is near direction k modulo them.
     """
-    for k in range(directions.shape[0]):
-        if past.shape[0] == 0:
-            gaussian(key, begin + k, directions[k])
+    known, spread = past.shape[0], NEAR / np.sqrt(directions.shape[1])
+    for k in range(begin, end):
+        direction = directions[k]
+        if k >= known:
+            gaussian(key, k, direction)
+            for c in range(direction.size if known > 0 else 0):
+                direction[c] = directions[k % known, c] + spread * direction[c]
             continue
-        other = begin + k + np.int64(subkey(key, begin + k) % uint64(order.size - begin - k))
-        order[begin + k], order[other] = order[other], order[begin + k]
-        query, largest, square = past[order[begin + k]], 0.0, 0.0
+        other = k + np.int64(subkey(key, k) % uint64(known - k))
+        order[k], order[other] = order[other], order[k]
+        query, largest, square = past[order[k]], 0.0, 0.0
         for c in range(query.size):
             largest = max(largest, abs(query[c]))
         for c in range(query.size):
             square += (query[c] / largest) ** 2 if largest > 0 else 0.0
         for c in range(query.size):
-            directions[k, c] = query[c] / largest / np.sqrt(square) if largest > 0 else 0.0
+            direction[c] = query[c] / largest / np.sqrt(square) if largest > 0 else 0.0
 
 
 @njit(cache=True)
@@ -67,44 +77,50 @@ def grow(latents, past, key, wanted, most, seconds):
     count, size = latents.shape
     sample = latents[:: stride(count)].copy()
     order = np.arange(past.shape[0])
-    limit = min(order.size if past.shape[0] > 0 else MOST, most)
-    directions, best = np.empty((limit if past.shape[0] > 0 else 0, size), np.float32), np.empty(limit, np.float32)
+    known = order.size if order.size > 0 else MOST
+    limit = min(NEARBY * known, MOST, most)
+    if RARE > wanted * known:  # too few to tell
+        limit = min(known, limit)
+    directions, best = np.empty((0, size), np.float32), np.empty(limit, np.float32)
     places, mean = np.empty(limit, np.int64), mean_row(sample)
-    asked, regret, error, rate, spent = 0, np.inf, np.inf, 0.8, seconds[0]
+    asked, regret, off, rate, spent = 0, np.inf, np.inf, 0.8, seconds[0]
     members = np.zeros(0, np.int64)
-    n = FIRST
-    while RARE > wanted * n:
+    n, rare = FIRST, RARE if order.size > 0 else BLIND
+    while rare > wanted * n:
         n *= 2
     while limit > 0:
-        n = min(n, limit)
+        n = min(n, limit if asked >= known else min(known, limit))
         if directions.shape[0] < n:
             directions = np.concatenate((directions, np.empty((n - directions.shape[0], size), np.float32)))
-        draw(past, order, key, asked, directions[asked:n])
+        draw(past, order, key, directions, asked, n)
         room = seconds[4] - spent - seconds[2] - seconds[3] * members.size
-        cost = ask(latents, sample, directions[asked:n], best[asked:n], places[asked:n], room, seconds)
+        cost = ask(latents, sample, directions[asked:n], best[asked:n], places[asked:n], room, seconds, asked == 0)
+        if cost == NOT_NOW:  # so that a few directions tell first whether many will do
+            n = FIRST
+            cost = ask(latents, sample, directions[:n], best[:n], places[:n], room, seconds, False)
         if cost < 0:
             break
-        spent += cost
-        members = np.unique(places[:n])
-        earlier, regret, error = regret, 0.0, 0.0
-        regret, error = leave_one_out(latents, directions[:n], best[:n], places[:n], mean, members)
-        if regret + error <= wanted:
-            return with_safety(members, sample, stride(count), key, n), n, regret, error, True
+        spent, batch, members = spent + cost, n - asked, np.unique(places[:n])
+        earlier = regret
+        regret, error = leave_one_out(latents, directions[:known], best[:known], places[:n], mean, members)
+        off, asked = error + rare / min(n, known), n
+        if regret + off <= wanted:
+            safe = with_safety(members, sample, stride(count), key) if order.size > 0 else members
+            return safe, asked, regret, off, True
         if 0 < regret < earlier < np.inf:
             rate = min(max(np.log2(earlier / regret), 0.6), 2.0)
-        times = max(min(((regret + error) / wanted) ** (1 / rate), 1e6), 1.0)
-        needed = spent + cost / (n - asked) * n * (times - 1) + seconds[2] + seconds[3] * members.size * times**0.6
-        asked = n
+        times = max(((regret + error) / wanted) ** (1 / rate), rare / (wanted * n), 1.0)
+        needed = spent + cost / batch * n * (times - 1) + seconds[2] + seconds[3] * members.size * times**0.6
         if n == limit or needed > seconds[4] or 2 * members.size > count:
             break
         n *= 2
-    return members, asked, regret, error, False
+    return members, asked, regret, off, False
 
 
 @njit(cache=True)
 def stride(count):
     """Every how many candidates one belongs to the sample."""
-    return max(count // min(max(count // 16, 256), 4096), 1)
+    return max(count // min(max(count // 32, 256), 4096), 1)
 
 
 @njit(cache=True)
@@ -118,9 +134,9 @@ def mean_row(rows):
 
 
 @njit(cache=True)
-def with_safety(members, sample, step, key, asked):
+def with_safety(members, sample, step, key):
     """The members, and the winners of some random directions among a sample of every so many candidates."""
-    directions = np.empty((max(asked // SAFETY, LEAST_SAFETY), sample.shape[1]), np.float32)
+    directions = np.empty((SAFETY, sample.shape[1]), np.float32)
     best, places = np.empty(directions.shape[0], np.float32), np.empty(directions.shape[0], np.int64)
     for k in range(directions.shape[0]):
         gaussian(key, -1 - k, directions[k])
@@ -130,37 +146,45 @@ def with_safety(members, sample, step, key, asked):
 
 @njit(cache=True)
 def leave_one_out(latents, directions, best, places, mean, members):
-    """The mean regret of each direction among the winners of all others, and what it may be off."""
-    total = squares = 0.0
-    wins = np.zeros(members.size, np.int64)
+    """The mean regret of directions (k, d) among the winners of all but themselves, and what it may be off.
+
+    places (n,) holds all winners' numbers; direction i ≥ k is near direction i modulo k, and its winner
+    does not count for that either.
+    """
+    known = min(directions.shape[0], places.size)
+    owners = np.full(members.size, -1)
     mine = np.searchsorted(members, places)
-    for k in range(mine.size):
-        wins[mine[k]] += 1
+    for i in range(mine.size):
+        owner = owners[mine[i]]
+        owners[mine[i]] = i % known if owner == -1 or owner == i % known else MANY
     rows = np.empty((members.size, latents.shape[1]), np.float32)
     for m in range(members.size):
         rows[m] = latents[members[m]]
-    for k in range(mine.size):
-        if wins[mine[k]] > 1:
+    total = squares = 0.0
+    for k in range(known):
+        if owners[mine[k]] == MANY:
             continue
         second, middle = -np.inf, product(mean, directions[k])
         for m in range(members.size):
-            if m != mine[k]:
+            if owners[m] != k:
                 second = max(second, product(rows[m], directions[k]))
         if best[k] > middle:
             regret = min(max((best[k] - second) / (best[k] - middle), 0.0), 1.0)
             total += regret
             squares += regret * regret
-    n = mine.size
-    regret = total / n
-    return regret, SURE * np.sqrt(max(squares / n - regret * regret, 0.0) / n) + RARE / n
+    regret = total / known
+    return regret, SURE * np.sqrt(max(squares / known - regret * regret, 0.0) / known)
 
 
 @njit(cache=True)
-def ask(latents, sample, directions, best, places, room, seconds):
-    """The winners of directions among all candidates; returns the seconds it took by forecast, or -1 without room."""
+def ask(latents, sample, directions, best, places, room, seconds, first):
+    """The winners of directions among all candidates; returns the seconds it took by forecast.
+
+    It does nothing without room for that, and does not begin with many directions that take a pass each.
+    """
     count, size = latents.shape
     cost = seconds[1] * directions.shape[0]
-    if count > 2 * sample.shape[0]:
+    if count > WIDE * size:
         planes, offsets = np.empty((GROUPS, size, size), np.float32), np.empty((GROUPS, size), np.float32)
         ranks = np.zeros(GROUPS, np.int64)
         winners(directions, sample, best, places)
@@ -169,7 +193,7 @@ def ask(latents, sample, directions, best, places, room, seconds):
             cheap = seconds[1] * (1.5 * ranks.sum() + 8 + left * directions.shape[0])
             if cheap < 0.8 * cost:
                 if cheap > room:
-                    return -1.0
+                    return NO_ROOM
                 alive = rule_out(latents, planes, offsets, ranks)
                 rows = np.empty((alive.size, size), np.float32)
                 for i in range(alive.size):
@@ -178,8 +202,10 @@ def ask(latents, sample, directions, best, places, room, seconds):
                 for k in range(places.size):
                     places[k] = alive[places[k]]
                 return cheap
+    if first and directions.shape[0] > FIRST and cost > seconds[0]:
+        return NOT_NOW
     if cost > room:
-        return -1.0
+        return NO_ROOM
     winners(directions, latents, best, places)
     return cost
 

@@ -7,7 +7,7 @@ from typing import NamedTuple, final
 import numpy as np
 
 from twotower.errors import UserError
-from twotower.kernels.coreset import FIRST, RARE
+from twotower.kernels.coreset import BLIND, FIRST, RARE
 from twotower.search.base import CompiledIndex, Index
 from twotower.search.box_tree import BoxTree
 from twotower.search.brute_force import BruteForce
@@ -17,7 +17,7 @@ from twotower.search.scanned_subset import subset_tables
 
 TREE_DIMENSIONS = 8  # in more, boxes rule out little
 WORTH_IT = 0.9  # another method must promise this fraction of brute force's time, for a forecast may be wrong
-OVERHEAD = 3e-5  # seconds a coreset takes to grow, whatever its size
+OVERHEAD = 1.5e-5  # seconds a coreset takes to grow, whatever its size
 CONES = 12  # passes that rule out most candidates for all past queries, where these lie in a few thin cones
 
 
@@ -46,7 +46,8 @@ def choose(
     if size <= TREE_DIMENSIONS:
         forecasts["box_tree"] = costs.of("tree_build", count, size) + queries * costs.of("tree_query", count, size)
     if regret > 0:
-        directions = max(FIRST, RARE / regret, 0 if known_queries else _directions(size, regret))
+        least = max(FIRST, (RARE if known_queries else BLIND) / regret)
+        directions = least if known_queries else max(least, _directions(size, regret))
         passes = min(directions, CONES) if known_queries else directions
         base, each, asked, member = coreset_seconds(count, size, queries, costs)
         forecasts["coreset"] = base + passes * each + asked + member * directions**0.6

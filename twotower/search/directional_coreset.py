@@ -41,7 +41,7 @@ class DirectionalCoreset(ScannedSubset):
 
     def _capacity(self, count: int) -> int:
         if self.regret is not None:
-            return min(self.directions + max(self.directions // coreset.SAFETY, coreset.LEAST_SAFETY), count)
+            return min(self.directions + coreset.SAFETY, count)
         return min(self.directions + (0 if self.queries is None else len(self.queries)), count)
 
     def _members(self, latents: np.ndarray, seed: int) -> np.ndarray:
