@@ -149,6 +149,8 @@ class StrategyConfig:
     """Every step also shrinks the parameters it moves by η times this."""
     initial_scale: float = 1.0
     """Standard deviation of the initial parameters; 0 starts from zeros."""
+    initial_state_scale: float = 1.0
+    """The state tower's initial parameters are multiplied by this; 0 starts as if all actions were alike."""
 
 
 @dataclass(frozen=True)
@@ -268,6 +270,7 @@ def check(config: TrainConfig) -> None:
         ("strategy.lazy-decay", strategy.lazy_decay),
         ("strategy.weight-decay", strategy.weight_decay),
         ("strategy.initial-scale", strategy.initial_scale),
+        ("strategy.initial-state-scale", strategy.initial_state_scale),
     ):
         if not (math.isfinite(value) and value >= 0):
             raise UserError(f"--{name} must be 0 or more, not {value}.")

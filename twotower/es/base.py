@@ -75,6 +75,7 @@ class Choices(TypedDict, total=False):
     max_speed: float | None
     weight_decay: float
     initial_scale: float
+    initial_state_scale: float
 
 
 class Strategy(ABC):
@@ -98,8 +99,7 @@ class Strategy(ABC):
         self.state_params: int = int(state_params)
         self.seed: int = int(seed)
         self.config: StrategyConfig = _checked(config or StrategyConfig(), choices, self.seed)
-        drawn = self.config.initial_scale * initial_theta(num_params, seed) if theta is None else theta
-        self._state = self.init(drawn)
+        self._state = self.init(self._drawn() if theta is None else theta)
         self._proposal: Proposal | None = None
 
     def init(self, theta: ArrayLike) -> StrategyState:
@@ -170,6 +170,12 @@ class Strategy(ABC):
         self._state, diagnostics = self.update(self._state, self._proposal, returns)
         self._proposal = None
         return diagnostics
+
+    def _drawn(self) -> np.ndarray:  # (D,)
+        """θ₀ at the scales asked for."""
+        theta = self.config.initial_scale * initial_theta(self.num_params, self.seed)
+        theta[: self.state_params] *= self.config.initial_state_scale
+        return theta
 
     @abstractmethod
     def _layout(self, count: int) -> tuple[np.ndarray, np.ndarray]:
