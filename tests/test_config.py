@@ -29,7 +29,7 @@ BAD: list[tuple[str, Any]] = [
     *(("strategy.discount", value) for value in (0.0, -0.5, 1.01, NAN)),
     *(
         (f"strategy.{name}", value)
-        for name in ("lazy_decay", "weight_decay", "initial_scale")
+        for name in ("lazy_decay", "weight_decay", "initial_scale", "initial_state_scale")
         for value in (-0.1, NAN, INF)
     ),
     *((f"strategy.{name}", value) for name in ("momentum", "second_momentum") for value in (-0.1, 1.0, NAN)),
@@ -66,6 +66,7 @@ def test_a_bad_value_is_refused_with_its_flag(name: str, value: Any) -> None:
         ("strategy.lazy_decay", 0.0),
         ("strategy.weight_decay", 0.0),
         ("strategy.initial_scale", 0.0),
+        ("strategy.initial_state_scale", 0.0),
         ("strategy.momentum", 0.0),
         ("strategy.survival_bonus", -1.0),
         ("checkpoint_seconds", INF),

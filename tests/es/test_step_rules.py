@@ -94,3 +94,11 @@ def test_weight_decay_shrinks_what_moves() -> None:
 def test_initial_scale() -> None:
     assert not Antithetic(4, initial_scale=0.0).theta.any()
     np.testing.assert_allclose(Antithetic(4, initial_scale=0.5, seed=3).theta, 0.5 * Antithetic(4, seed=3).theta)
+
+
+def test_the_state_towers_initial_scale_leaves_the_action_tower_as_it_was() -> None:
+    drawn = Antithetic(5, seed=3).theta
+    scaled = Antithetic(5, seed=3, state_params=2, initial_state_scale=0.0).theta
+    np.testing.assert_array_equal(scaled, [0, 0, *drawn[2:]])
+    both = Antithetic(5, seed=3, state_params=2, initial_scale=0.5, initial_state_scale=0.5).theta
+    np.testing.assert_allclose(both, [*drawn[:2] / 4, *drawn[2:] / 2])

@@ -61,6 +61,7 @@ EACH = {
             {"scale_returns": True},
             {"weight_decay": 0.1},
             {"initial_scale": 0.5},
+            {"initial_state_scale": 0.0},
             {"sigma_decay": 0.9},
             {"step_decay": 0.9},
             {"common_random_numbers": True},
@@ -92,7 +93,7 @@ TOGETHER["everything"] = dataclasses.replace(
         {"normalise_observations": True},
         directions="structured", sigma_decay=0.95, step_decay=0.9, common_random_numbers=True, discount=0.99,
         survival_bonus=1.0, episodes_per_member=2, shaping="ranks", top_directions=3, scale_returns=True,
-        step_rule="clipup", weight_decay=0.1, initial_scale=0.5, lazy=2,
+        step_rule="clipup", weight_decay=0.1, initial_scale=0.5, initial_state_scale=0.5, lazy=2,
     ),
     candidates=CandidatesConfig(20, count_growth=1.5, final_count=50, refresh="rollout"),
 )  # fmt: skip
