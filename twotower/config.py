@@ -150,7 +150,7 @@ class StrategyConfig:
     initial_scale: float = 1.0
     """Standard deviation of the initial parameters; 0 starts from zeros."""
     initial_state_scale: float = 1.0
-    """The state tower's initial parameters are multiplied by this; 0 starts as if all actions were alike."""
+    """ITT: the state tower's initial parameters are multiplied by this; 0 starts as if all actions were alike."""
 
 
 @dataclass(frozen=True)

@@ -102,3 +102,4 @@ def test_the_state_towers_initial_scale_leaves_the_action_tower_as_it_was() -> N
     np.testing.assert_array_equal(scaled, [0, 0, *drawn[2:]])
     both = Antithetic(5, seed=3, state_params=2, initial_scale=0.5, initial_state_scale=0.5).theta
     np.testing.assert_allclose(both, [*drawn[:2] / 4, *drawn[2:] / 2])
+    np.testing.assert_array_equal(Antithetic(5, seed=3, initial_state_scale=0.0).theta, drawn)

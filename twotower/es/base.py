@@ -174,7 +174,8 @@ class Strategy(ABC):
     def _drawn(self) -> np.ndarray:  # (D,)
         """θ₀ at the scales asked for."""
         theta = self.config.initial_scale * initial_theta(self.num_params, self.seed)
-        theta[: self.state_params] *= self.config.initial_state_scale
+        if self.state_params < self.num_params:  # or else there are no two towers
+            theta[: self.state_params] *= self.config.initial_state_scale
         return theta
 
     @abstractmethod
