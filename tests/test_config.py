@@ -14,7 +14,7 @@ from twotower.errors import UserError
 NAN, INF = float("nan"), float("inf")
 WHOLE = (
     "iterations steps workers evaluation_episodes candidates.count strategy.num_directions strategy.lazy env.slots "
-    "strategy.top_directions strategy.episodes_per_member candidates.final_count "
+    "strategy.top_directions strategy.episodes_per_member strategy.decay_steps candidates.final_count "
     "env.max_episode_steps policy.latent"
 ).split()
 POSITIVE = (

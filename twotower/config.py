@@ -119,6 +119,8 @@ class StrategyConfig:
     """η, the size of the gradient step."""
     step_decay: float = 1.0
     """η is multiplied by this after every iteration."""
+    decay_steps: int | None = None
+    """σ and η decay once every this many environment steps, little by little; None: once an iteration."""
     lazy: int = 1
     """The action tower is updated every this many iterations; between, only the state tower moves."""
     lazy_decay: float = 0.0
@@ -240,6 +242,7 @@ def check(config: TrainConfig) -> None:
         ("strategy.lazy", strategy.lazy),
         ("strategy.episodes-per-member", strategy.episodes_per_member),
         ("strategy.top-directions", strategy.top_directions),
+        ("strategy.decay-steps", strategy.decay_steps),
         ("env.slots", env.slots),
         ("env.max-episode-steps", env.max_episode_steps),
         ("policy.latent", policy.latent),

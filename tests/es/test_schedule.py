@@ -4,6 +4,7 @@ import pytest
 
 from twotower.config import StrategyConfig
 from twotower.errors import UserError
+from twotower.es import Antithetic
 from twotower.es.schedule import direction_count, moves_action_tower, sigma_at, step_size_at
 
 
@@ -52,11 +53,22 @@ def test_number_of_directions(directions: str, asked: int | None, active: int, e
 
 def test_sigma_and_step_size_decay() -> None:
     config = StrategyConfig(sigma=2.0, sigma_decay=0.5, step_size=0.1, step_decay=0.9)
-    assert sigma_at(config, 3) == 0.25
-    assert step_size_at(config, 2) == pytest.approx(0.081)
+    assert sigma_at(config, 3, 10**6) == 0.25
+    assert step_size_at(config, 2, 10**6) == pytest.approx(0.081)
+
+
+def test_with_decay_steps_environment_steps_count_and_not_iterations() -> None:
+    config = StrategyConfig(sigma=2.0, sigma_decay=0.25, step_size=0.1, step_decay=0.9, decay_steps=1000)
+    assert [sigma_at(config, 99, steps) for steps in (0, 500, 1000)] == [2.0, 1.0, 0.5]
+    assert step_size_at(config, 99, 2000) == pytest.approx(0.081)
+    strategy = Antithetic(4, config)
+    state = strategy.init(strategy.theta)._replace(steps=500)
+    proposal = strategy.propose(state)
+    assert proposal.sigma == 1.0
+    assert strategy.update(state, proposal, [0.0] * 8)[0].steps == 500
 
 
 @pytest.mark.parametrize("decay", [0.5, 2.0])
 def test_decay_out_of_floating_point_is_refused(decay: float) -> None:
-    with pytest.raises(UserError, match=r"sigma_decay = .* at iteration 5000"):
-        sigma_at(StrategyConfig(sigma_decay=decay), 5000)
+    with pytest.raises(UserError, match=r"sigma_decay = .* after 5000 decays"):
+        sigma_at(StrategyConfig(sigma_decay=decay), 5000, 0)

@@ -24,6 +24,7 @@ class StrategyState(NamedTuple):
     theta: np.ndarray  # (D,) float64
     iteration: int
     memory: np.ndarray = NO_MEMORY  # (rows, D) float64: what the step rule remembers
+    steps: int = 0  # of the environment so far, by which σ and η may decay
 
 
 class Proposal(NamedTuple):
@@ -115,7 +116,7 @@ class Strategy(ABC):
         moves_all = moves_action_tower(self.config, self.seed, iteration)
         active = self.num_params if moves_all else self.state_params
         count = direction_count(self.config, active, self.num_params)
-        sigma = sigma_at(self.config, iteration)
+        sigma = sigma_at(self.config, iteration, state.steps)
         directions = DIRECTIONS[self.config.directions](self.seed, iteration, count, active)
         return Proposal(iteration, state.theta, sigma, active, directions, *self._layout(count))
 
@@ -137,7 +138,7 @@ class Strategy(ABC):
     def update(self, state: StrategyState, proposal: Proposal, returns: ArrayLike) -> tuple[StrategyState, Diagnostics]:
         """The state after a step along the gradient."""
         config, active = self.config, proposal.active
-        step_size = step_size_at(config, state.iteration)
+        step_size = step_size_at(config, state.iteration, state.steps)
         theta, memory = state.theta.copy(), state.memory.copy()
         with np.errstate(over="ignore", invalid="ignore"):  # refused in words below
             gradient = self.gradient(proposal, returns)
@@ -151,7 +152,7 @@ class Strategy(ABC):
                 f"The step of iteration {state.iteration} overflows, so θ was left as it was:"
                 " scale the returns down, lower step_size or raise sigma."
             )
-        return StrategyState(theta, state.iteration + 1, memory), diagnostics
+        return state._replace(theta=theta, iteration=state.iteration + 1, memory=memory), diagnostics
 
     @property
     def theta(self) -> np.ndarray:  # (D,)

@@ -23,24 +23,28 @@ def direction_count(config: StrategyConfig, active: int, num_params: int) -> int
     return count
 
 
-def sigma_at(config: StrategyConfig, iteration: int) -> float:
-    """σ at an iteration."""
-    return _decayed("sigma", config.sigma, config.sigma_decay, iteration)
+def sigma_at(config: StrategyConfig, iteration: int, steps: int) -> float:
+    """σ at an iteration that begins after so many environment steps."""
+    return _decayed("sigma", config.sigma, config.sigma_decay, _decays(config, iteration, steps))
 
 
-def step_size_at(config: StrategyConfig, iteration: int) -> float:
-    """η at an iteration."""
-    return _decayed("step", config.step_size, config.step_decay, iteration)
+def step_size_at(config: StrategyConfig, iteration: int, steps: int) -> float:
+    """η at an iteration that begins after so many environment steps."""
+    return _decayed("step", config.step_size, config.step_decay, _decays(config, iteration, steps))
 
 
-def _decayed(name: str, initial: float, decay: float, iteration: int) -> float:
+def _decays(config: StrategyConfig, iteration: int, steps: int) -> float:
+    return iteration if config.decay_steps is None else steps / config.decay_steps
+
+
+def _decayed(name: str, initial: float, decay: float, decays: float) -> float:
     try:
-        value = initial * decay**iteration
+        value = initial * decay**decays
     except OverflowError:
         value = math.inf
     if not 0 < value < math.inf:
         raise UserError(
-            f"{name}_decay = {decay} leaves the range of floating point at iteration {iteration}:"
+            f"{name}_decay = {decay} leaves the range of floating point after {decays:g} decays:"
             " choose one nearer to 1, or fewer iterations."
         )
     return value

@@ -91,7 +91,7 @@ class Trainer:
         """One iteration; `self.checkpoint` moves on only if all of it succeeds."""
         strategy, now = self.experiment.strategy, self.checkpoint
         started = time.perf_counter()
-        state = StrategyState(now.theta, now.iteration, now.memory)
+        state = StrategyState(now.theta, now.iteration, now.memory, now.steps)
         proposal = strategy.propose(state)
         population = self.populate(proposal, now)
         asked = time.perf_counter()
