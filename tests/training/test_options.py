@@ -64,7 +64,7 @@ EACH = {
             {"initial_state_scale": 0.0},
             {"sigma_decay": 0.9},
             {"step_decay": 0.9},
-            {"sigma_decay": 0.9, "step_decay": 0.8, "decay_steps": 100},
+            {"decay_steps": 100, "sigma_decay": 0.9, "step_decay": 0.8},
             {"common_random_numbers": True},
             {"directions": "structured"},
             {"discount": 0.9},
