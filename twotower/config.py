@@ -120,7 +120,7 @@ class StrategyConfig:
     step_decay: float = 1.0
     """η is multiplied by this after every iteration."""
     decay_steps: int | None = None
-    """σ and η decay once every this many environment steps, little by little; None: once an iteration."""
+    """σ and η decay just once, little by little over this many environment steps; None: every iteration."""
     lazy: int = 1
     """The action tower is updated every this many iterations; between, only the state tower moves."""
     lazy_decay: float = 0.0

@@ -57,10 +57,10 @@ def test_sigma_and_step_size_decay() -> None:
     assert step_size_at(config, 2, 10**6) == pytest.approx(0.081)
 
 
-def test_with_decay_steps_environment_steps_count_and_not_iterations() -> None:
+def test_with_decay_steps_one_decay_is_spread_over_environment_steps() -> None:
     config = StrategyConfig(sigma=2.0, sigma_decay=0.25, step_size=0.1, step_decay=0.9, decay_steps=1000)
-    assert [sigma_at(config, 99, steps) for steps in (0, 500, 1000)] == [2.0, 1.0, 0.5]
-    assert step_size_at(config, 99, 2000) == pytest.approx(0.081)
+    assert [sigma_at(config, 99, steps) for steps in (0, 500, 1000, 9000)] == [2.0, 1.0, 0.5, 0.5]
+    assert step_size_at(config, 99, 1000) == pytest.approx(0.09)
     strategy = Antithetic(4, config)
     state = strategy.init(strategy.theta)._replace(steps=500)
     proposal = strategy.propose(state)

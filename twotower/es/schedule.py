@@ -34,7 +34,7 @@ def step_size_at(config: StrategyConfig, iteration: int, steps: int) -> float:
 
 
 def _decays(config: StrategyConfig, iteration: int, steps: int) -> float:
-    return iteration if config.decay_steps is None else steps / config.decay_steps
+    return iteration if config.decay_steps is None else min(steps / config.decay_steps, 1.0)
 
 
 def _decayed(name: str, initial: float, decay: float, decays: float) -> float:
