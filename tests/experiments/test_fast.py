@@ -13,6 +13,7 @@ from tests.command import twotower
 from twotower.config import to_dict
 from twotower.experiments import fast
 from twotower.experiments.plan import Choice
+from twotower.experiments.result import Evidence
 from twotower.training import task_config
 
 
@@ -40,10 +41,25 @@ def test_every_cell_trains_as_long_as_its_bar() -> None:
     assert len({run.name for run in plan}) == len(plan)
     assert {run.config.seed for run in plan} == set(range(fast.SEEDS))
     for run in plan:
-        assert run.config.steps == fast.BARS[run.config.task].steps and run.config.iterations is None
+        untuned = run.config.task in fast.UNKNOWN
+        assert run.config.steps == (10**6 if untuned else fast.BARS[run.config.task].steps)
+        assert run.config.iterations is None
         assert run.config.preset == ("ars" if run.variant == "ars" else "fast")
     for cut in fast.plan(Choice("quick")) + fast.plan(Choice("paper", iterations=2)):
         assert cut.short and cut.config.iterations in (2, 3)
+
+
+def test_untuned_tasks_take_the_default_and_have_a_table_of_their_own() -> None:
+    plan = fast.plan(Choice("paper", seeds=1, tasks=("Pendulum-v1", "fish-swim")))
+    usual = to_dict(task_config("NobodyKnows-v0", preset="fast"))
+    kinds = {run.cell for run in plan if run.config.task == "Pendulum-v1"}
+    assert kinds == {("Pendulum-v1", "itt", "fast"), ("Pendulum-v1", "explicit", "ars")}
+    for part in ("policy", "strategy", "candidates"):
+        assert to_dict(plan[0].config)[part] == usual[part]
+    evidence = Evidence(Choice("paper", seeds=1), plan, [])
+    titles = {table.title: [row[0] for row in table.rows] for table in fast.conclude(evidence).tables}
+    assert titles["Untuned"] == ["Pendulum-v1"]
+    assert titles["Steps to the paper's final score"] == ["fish-swim"] == titles["Policies under one trainer"]
 
 
 def test_an_ablation_changes_one_ingredient() -> None:

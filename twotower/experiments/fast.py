@@ -41,7 +41,12 @@ BARS = {
     "hopper": Bar(5_000_000, (3344, 7_000_000)),
     "walker2d": Bar(5_000_000, (2994, 75_000_000)),
     "halfcheetah": Bar(10_000_000, (4815, 12_000_000)),
+    "fish-swim": Bar(1_000_000),
+    "hopper-stand": Bar(1_000_000),
+    "walker-walk": Bar(1_000_000),
 }
+# Tasks that no preset knows, so that they take the default, untuned.
+UNKNOWN = ("Pendulum-v1", "BipedalWalker-v3", "dmc:cartpole-swingup", "Ant-v5")
 QUICK_TASKS = ("mountaincarcontinuous", "acrobot", "lunarlander")
 # Each leaves one ingredient out, or puts another in its place.
 ABLATION: dict[str, dict[str, Any]] = {
@@ -60,11 +65,12 @@ SHAPED_BY_SCALE = ("no scaling", "ranks")
 
 def plan(choice: Choice) -> list[Planned]:
     """Fast and ARS on every task, the other policies under the fast trainer, and the ablation."""
-    tasks = choice.tasks or (QUICK_TASKS if choice.size == "quick" else tuple(BARS))
+    tasks = choice.tasks or (QUICK_TASKS if choice.size == "quick" else (*BARS, *UNKNOWN))
     runs = []
     for task in tasks:
+        kinds = ("itt",) if task in UNKNOWN else choice.kinds()
         for seed in range(choice.num_seeds(SEEDS)):
-            runs += [_planned(choice, task, kind, "fast", "fast", seed) for kind in choice.kinds()]
+            runs += [_planned(choice, task, kind, "fast", "fast", seed) for kind in kinds]
             runs.append(_planned(choice, task, "explicit", "ars", "ars", seed))
             if task in ABLATION_TASKS:
                 runs += [_planned(choice, task, "itt", "fast", name, seed, ABLATION[name]) for name in ABLATION]
@@ -120,8 +126,10 @@ def middle(values: Sequence[float]) -> str:
 
 
 def conclude(evidence: Evidence) -> Findings:
-    """Four tables, and the curves over environment steps."""
-    tables = [_steps(evidence), _against_ars(evidence), _policies(evidence), _ablation(evidence)]
+    """Five tables, and the curves over environment steps."""
+    tables = [
+        _steps(evidence), _against_ars(evidence), _policies(evidence), _unknown(evidence), _ablation(evidence),
+    ]  # fmt: skip
     drawn = [found for task in evidence.tasks() if (found := _panel(evidence, task)).curves]
     figures = {}
     if drawn:
@@ -131,24 +139,7 @@ def conclude(evidence: Evidence) -> Findings:
 
 
 def _steps(evidence: Evidence) -> Table:
-    rows = []
-    hours = table("wall_clock_hours_24_cores")
-    for task in evidence.tasks():
-        score, bar = printed(task, "itt"), BARS.get(task)
-        runs = cell(evidence, task, "itt", "fast")
-        if score is None or bar is None:
-            continue
-        theirs = printed_row(hours, task).get("itt")
-        cores = f"{24 * theirs:,.0f}" if theirs else "not printed"
-        goal = f"{number(score.mean)} within {_millions(bar.steps)}"
-        if not runs:
-            rows.append((task, goal, not_run(evidence.planned(task, "itt", "fast")), "-", "-", "-", cores, "not run"))
-            continue
-        steps = [steps_to(run, score.mean) for run in runs]
-        core_hours = [_core_hours(run, taken) for run, taken in zip(runs, steps, strict=True)]
-        count = f"{sum(np.isfinite(steps))} of {len(runs)}"
-        rows.append((task, goal, count, middle(steps), middle([run.evaluation for run in runs]), middle(core_hours),
-                     cores, _verdict(steps, bar, score.mean, runs)))  # fmt: skip
+    rows = [_steps_row(evidence, task, BARS[task]) for task in evidence.tasks() if task in BARS]
     headings = ("task", "the paper's ITT score, our bar", "seeds that reach it", "steps to it", "final evaluation",
                 "our core-hours", "the paper's core-hours", "verdict")  # fmt: skip
     note = (
@@ -159,6 +150,23 @@ def _steps(evidence: Evidence) -> Table:
         "the steps is, and that of the final evaluations is at the score; *reached, not kept* where only the first."
     )
     return Table("Steps to the paper's final score", headings, rows, note)
+
+
+def _steps_row(evidence: Evidence, task: str, bar: Bar) -> tuple[str, ...]:
+    score, runs = printed(task, "itt"), cell(evidence, task, "itt", "fast")
+    theirs = printed_row(table("wall_clock_hours_24_cores"), task).get("itt")
+    cores = f"{24 * theirs:,.0f}" if theirs else "not printed"
+    goal = f"{number(score.mean) if score else 'not printed'} within {_millions(bar.steps)}"
+    if not runs:
+        return task, goal, not_run(evidence.planned(task, "itt", "fast")), "-", "-", "-", cores, "not run"
+    evaluation = middle([run.evaluation for run in runs])
+    if score is None:
+        return task, goal, f"{len(runs)} ran", "-", evaluation, "-", cores, "nothing printed"
+    steps = [steps_to(run, score.mean) for run in runs]
+    core_hours = [_core_hours(run, taken) for run, taken in zip(runs, steps, strict=True)]
+    count = f"{sum(np.isfinite(steps))} of {len(runs)}"
+    verdict = _verdict(steps, bar, score.mean, runs)
+    return task, goal, count, middle(steps), evaluation, middle(core_hours), cores, verdict
 
 
 def _core_hours(run: Finished, steps: float) -> float:
@@ -216,10 +224,30 @@ def _policies(evidence: Evidence) -> Table:
     rows = [
         (task, *(_evaluations(evidence, task, kind, "fast") for kind in kinds), _at(evidence, task))
         for task in evidence.tasks()
+        if task not in UNKNOWN
     ]
     headings = ("task", *(KIND_NAMES[kind] for kind in kinds), "at")
     note = "The fast preset's trainer with each policy, all with the options found for ITT; final evaluations as above."
     return Table("Policies under one trainer", headings, rows, note)
+
+
+def _unknown(evidence: Evidence) -> Table:
+    rows = [
+        (task, _beginning(cell(evidence, task, "itt", "fast")), _evaluations(evidence, task, "itt", "fast"),
+         _evaluations(evidence, task, "explicit", "ars"), _at(evidence, task))
+        for task in evidence.tasks()
+        if task in UNKNOWN
+    ]  # fmt: skip
+    headings = ("task", "θ₀", "ITT, fast preset", "our ARS preset", "at")
+    note = (
+        "Tasks that no preset knows and nobody tuned. θ₀: the return of the policy that training begins with; "
+        "the others are final evaluations, median (10th to 90th percentile over seeds)."
+    )
+    return Table("Untuned", headings, rows, note)
+
+
+def _beginning(runs: Sequence[Finished]) -> str:
+    return middle([run.columns["return"][0] or 0.0 for run in runs]) if runs else "-"
 
 
 def _ablation(evidence: Evidence) -> Table:

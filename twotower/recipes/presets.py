@@ -78,29 +78,25 @@ def settling(steps: int) -> dict[str, Any]:
 
 
 # Tuned on seeds from 1000 on; budgets in steps are those in which the paper's final scores should be reached.
-SMALL = Own(sized(8, 8, 0.3), steps=500_000)
+SMALL = Own(steps=500_000)
 LINEAR_ACTION_TOWER = {"action_hidden": ()}
 FAST = Preset(
     kind="itt",
     steps=1_000_000,
     policy=PolicyConfig(latent=6, action_hidden=(6,), hidden=(6,), normalise_observations=True),
-    strategy=StrategyConfig(scale_returns=True, **sized(32, 16, 0.3)),
+    strategy=StrategyConfig(scale_returns=True, **sized(8, 8, 0.3)),
     tasks={
         "Swimmer": Own(sized(8, 8, 0.1, initial_state_scale=0.0), LINEAR_ACTION_TOWER, 3_000_000),
         "LunarLanderContinuous": Own(sized(16, 8, 1.0)),
-        "Hopper": Own(
-            sized(32, 16, 0.1, survival_bonus=1.0, initial_state_scale=0.0, **settling(5_000_000)),
-            LINEAR_ACTION_TOWER,
-            5_000_000,
-        ),
-        "Walker2d": Own({"survival_bonus": 1.0}, steps=5_000_000),
-        "HalfCheetah": Own(settling(10_000_000), LINEAR_ACTION_TOWER, 10_000_000),
+        "Hopper": Own(sized(32, 16, 0.2, survival_bonus=1.0), steps=5_000_000),
+        "Walker2d": Own(sized(32, 16, 0.3, survival_bonus=1.0), steps=5_000_000),
+        "HalfCheetah": Own(sized(32, 16, 0.3, **settling(10_000_000)), LINEAR_ACTION_TOWER, 10_000_000),
         "CartPole": SMALL,
         "MountainCar": SMALL,
         "Acrobot": SMALL,
         "MountainCarContinuous": SMALL,
-        "Ant": Own({"survival_bonus": 1.0}),
-        "Humanoid": Own({"survival_bonus": 5.0}),
+        "Ant": Own(sized(32, 16, 0.3, survival_bonus=1.0)),
+        "Humanoid": Own(sized(32, 16, 0.3, survival_bonus=5.0)),
     },
 )
 
