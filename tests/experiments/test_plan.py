@@ -7,6 +7,7 @@ import pytest
 from twotower import recipes
 from twotower.config import StrategyConfig
 from twotower.experiments import RESULTS, get
+from twotower.experiments.costs import core_seconds
 from twotower.experiments.plan import Choice, Planned, base, configuration_hash, planned
 
 
@@ -47,3 +48,10 @@ def test_every_result_plans_the_same_runs_for_everybody(name: str) -> None:
         first, second = ([run.name for run in result.plan(Choice(size, seeds=2, workers=2))] for _ in range(2))
         assert first == second and len(set(first)) == len(first)
     assert {run.config.seed for run in result.plan(Choice("paper", seeds=2))} <= {0, 1}
+
+
+def test_a_run_costs_as_much_as_the_budget_that_is_spent_first() -> None:
+    config = base("swimmer", iterations=3)  # of 41 episodes of 1,000 steps
+    costs = [core_seconds(Planned(replace(config, steps=steps))) for steps in (None, 10**6, 41_000)]
+    assert costs[0] == costs[1] > costs[2]
+    assert core_seconds(Planned(base("swimmer-itt-1", iterations=3))) == costs[0]

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 # In the paper's order; each is a module of this name (with _ for -) that has a RESULT.
 RESULTS = (
     "scores", "curves", "wall-clock", "srp-curves", "srp-wall-clock", "exact-train-srp-serve", "lazy-curves",
-    "lazy-wall-clock", "thresholds", "rft", "t-tests", "estimator-error", "fast",
+    "lazy-wall-clock", "thresholds", "rft", "t-tests", "estimator-error", "fast", "search-return",
 )  # fmt: skip
 
 

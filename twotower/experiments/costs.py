@@ -38,11 +38,9 @@ def core_seconds(planned: Planned) -> float:
     if config.policy.kind == "iot":
         usual = recipe.candidates.count if recipe else 1000
         rate *= usual / config.candidates.count  # one-tower's work a step is that of its candidates
-    steps = config.evaluation_episodes * length
-    if config.steps is not None:
-        steps += config.steps
-    elif config.iterations is not None:
-        steps += config.iterations * (2 * directions(planned) + 1) * length
+    limits = [config.steps] if config.steps is not None else []
+    limits += [config.iterations * (2 * directions(planned) + 1) * length] if config.iterations is not None else []
+    steps = min(limits, default=0) + config.evaluation_episodes * length  # training ends with whichever is spent first
     return START_SECONDS + steps / rate
 
 

@@ -84,7 +84,11 @@ def _planned(
     config = merged(config, changes or {})
     if variant in SHAPED_BY_SCALE:
         config = _without_scale(config, variant)
-    config = replace(config, steps=BARS[task].steps) if task in BARS else budgeted(config)
+    return limited(choice, replace(config, steps=BARS[task].steps) if task in BARS else budgeted(config), variant)
+
+
+def limited(choice: Choice, config: TrainConfig, variant: str) -> Planned:
+    """A run to a budget in steps, cut after a few iterations where the user asked for less."""
     limits = (QUICK_ITERATIONS if choice.size == "quick" else None, choice.iterations)
     limit = min((limit for limit in limits if limit is not None), default=None)
     episodes = 5 if choice.size == "quick" else config.evaluation_episodes
@@ -272,12 +276,12 @@ def _panel(evidence: Evidence, task: str) -> Panel:
     for kind, variant in (*((kind, "fast") for kind in evidence.choice.kinds()), ("explicit", "ars")):
         runs = [run for run in cell(evidence, task, kind, variant) if len(run.returns) >= WINDOW]
         if runs:
-            curves.append(_curve("ARS preset" if variant == "ars" else f"{KIND_NAMES[kind]}, fast", runs))
+            curves.append(smoothed_curve("ARS preset" if variant == "ars" else f"{KIND_NAMES[kind]}, fast", runs))
     recipe = find(task)
     return Panel(recipe.name if recipe else task, curves, {"ITT": score.mean} if score and curves else {})
 
 
-def _curve(label: str, runs: Sequence[Finished]) -> Curve:
+def smoothed_curve(label: str, runs: Sequence[Finished]) -> Curve:
     """Smoothed returns over the steps that all of a cell's runs made."""
     steps = [np.array([row["steps"] for row in run.rows], dtype=np.float64)[WINDOW - 1 :] for run in runs]
     ends = max(taken[0] for taken in steps), min(taken[-1] for taken in steps)

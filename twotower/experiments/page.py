@@ -24,7 +24,8 @@ GOOD = (
     "equal in every",
 )
 OPEN = ("cut", "one seed", "no test", "nothing", "measured by us only", "not printed", "-")
-PAPERS = tuple(name for name in experiments.RESULTS if name != "fast")  # which is ours, and has a page of its own
+OURS = ("fast", "search-return")  # which have pages of their own
+PAPERS = tuple(name for name in experiments.RESULTS if name not in OURS)
 INTRODUCTION = """\
 # Results
 
