@@ -206,7 +206,14 @@ def test_past_queries_come_back_from_the_file(tmp_path: Path) -> None:
     assert isinstance(loaded, DirectionalCoreset) and np.array_equal(np.asarray(loaded.queries), queries)
 
 
-@pytest.mark.parametrize("text", ["{}", "[]", '{"method": "no", "options": {}, "seed": 0}'])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "{}", "[]", '{"method": "no", "options": {}, "seed": 0}', '{"method": "srp", "options": [], "seed": 0}',
+        '{"method": "coreset", "options": {"directions": 2147483648}, "seed": 0}',
+        f'{{"method": "brute_force", "options": {{}}, "seed": {10**400}}}', "[" * 100_000,
+    ],
+)  # fmt: skip
 def test_a_file_that_describes_no_index_is_refused(tmp_path: Path, text: str) -> None:
     sealed_file.save(tmp_path / "x", "index", {"latents": np.ones((2, 2), np.float32)}, text)
     with pytest.raises(UserError, match="does not describe an index"):

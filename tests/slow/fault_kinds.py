@@ -17,7 +17,7 @@ import numpy as np
 from tests.training.runs import new_folder, result, train_on, variant
 from twotower.errors import UserError
 from twotower.rollout.executors import Executor, make_executor
-from twotower.runs import Checkpoint, RunFolder, read_metrics
+from twotower.runs import Checkpoint, PolicyFile, RunFolder, read_metrics
 from twotower.training import Trainer, build
 
 ITERATIONS = 60
@@ -259,7 +259,7 @@ def node_lost(path: Path, random: np.random.Generator) -> Outcome:
 
 
 def disk_full(path: Path, random: np.random.Generator) -> Outcome:
-    """A file system of 256 KiB fills up at a random iteration, leaving a few bytes or pages."""
+    """A file system of 256 KiB fills up at a random iteration, or between a checkpoint and its policy file."""
     path = path / "small"
     path.mkdir()
     subprocess.run(["mount", "-t", "tmpfs", "-o", "size=256k", "tmpfs", str(path)], check=True)
@@ -267,17 +267,29 @@ def disk_full(path: Path, random: np.random.Generator) -> Outcome:
         # Checkpoints rarely, so that the log may be the first to find no room; or all the time.
         folder = begin(path, checkpoint_seconds=float(random.choice([0.0, 1e6])))
         moment, room = int(random.integers(1, ITERATIONS - 2)), int(random.integers(0, 3))
+        late = random.random() < 1 / 3
         filler = path / "filler"
+        trainer = Trainer(build(folder.read_config()), folder)
+        policy_file = trainer.policy_file
+
+        def fill(pages: int) -> None:
+            filler.write_bytes(b"\0" * 4096 * max(os.statvfs(path).f_bavail - pages, 0))
 
         def report(row: dict[str, Any]) -> None:
-            if row["iteration"] == moment:
-                free = os.statvfs(path).f_bavail
-                filler.write_bytes(b"\0" * 4096 * max(free - room, 0))
+            if row["iteration"] == moment and not late:
+                fill(room)
 
+        def policy_file_without_room() -> PolicyFile:
+            if trainer.checkpoint.iteration >= moment:
+                fill(0)
+            return policy_file()
+
+        if late:
+            trainer.policy_file = policy_file_without_room
         said = "there was room enough"
         try:
             with folder.locked():
-                Trainer(build(folder.read_config()), folder).run(report)
+                trainer.run(report)
         except UserError as error:
             said = f"while writing {str(error).split(': ')[0].split('/')[-1]}"
         lost = [loss(folder)]

@@ -330,6 +330,7 @@ def fuzz(name: str, target: Callable[[np.random.Generator], int], cases: int, se
                 broken.append([number, f"more than a sentence: {error}"])
         except Exception as error:
             broken.append([number, f"{type(error).__name__}: {error}"[:300]])
+            print(name, *broken[-1], file=sys.stderr, flush=True)
         if traced and memory["peak"] > 50 * size + SPARE_BYTES:
             broken.append([number, f"{memory['peak']} bytes of memory for {size}"])
         worst = max(worst, memory["peak"])
@@ -348,6 +349,29 @@ SHARES = {
 }  # fmt: skip
 
 
+def table(rows: list[dict[str, Any]]) -> str:
+    """The results as Markdown."""
+    lines = [HEADINGS, ("---", *["---:"] * (len(HEADINGS) - 1))]
+    for row in rows:
+        counts = (row["cases"], row["loaded"], row["refused"], row["broken_count"])
+        lines.append((WORDS_FOR[row["target"]], *(f"{count:,}" for count in counts)))
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines) + "\n"
+
+
+HEADINGS = ("what was damaged", "cases", "loaded, soundly", "refused", "broken promises")
+WORDS_FOR = {
+    "config_file": "`config.json`, its bytes or its values",
+    "policy_bytes": "policy files, damaged bytes",
+    "checkpoint_bytes": "checkpoints, damaged bytes",
+    "policy_contents": "policy files, wrong contents under a right checksum",
+    "checkpoint_contents": "checkpoints, wrong contents under a right checksum",
+    "metrics": "`metrics.jsonl`, damaged bytes",
+    "index_bytes": "search indexes, damaged bytes",
+    "index_contents": "search indexes, wrong contents under a right checksum",
+    "command_line": "the words after `twotower`",
+}
+
+
 def _too_slow(*_: object) -> None:
     raise Case("it hung")
 
@@ -363,15 +387,16 @@ def main() -> None:
     for alarm in (signal.SIGPROF, signal.SIGALRM):
         signal.signal(alarm, _too_slow)
     options.out.parent.mkdir(parents=True, exist_ok=True)
-    results = []
+    rows = {row["target"]: row for row in (json.loads(options.out.read_text()) if options.out.exists() else [])}
     with tempfile.TemporaryDirectory(dir="/dev/shm" if Path("/dev/shm").is_dir() else None) as path:
         targets = Targets(Path(path))
         for name in options.only:
             cases = int(np.ceil(options.cases * SHARES[name] / sum(SHARES[each] for each in options.only)))
-            results.append(fuzz(name, getattr(targets, name), cases, options.seed))
-            write_atomically(options.out, (json.dumps(results, indent=2) + "\n").encode())
-    print(json.dumps(results, indent=2))
-    sys.exit(any(result["broken_count"] for result in results))
+            rows[name] = fuzz(name, getattr(targets, name), cases, options.seed)
+            ordered = [rows[each] for each in SHARES if each in rows]
+            write_atomically(options.out, (json.dumps(ordered, indent=2) + "\n").encode())
+    print(table(list(rows.values())))
+    sys.exit(any(row["broken_count"] for row in rows.values()))
 
 
 if __name__ == "__main__":

@@ -28,18 +28,8 @@ def test_damaged_input_loads_soundly_or_is_refused(target: str, tmp_path: Path) 
 
 @pytest.mark.slow
 def test_an_hour_under_fire_for_a_minute(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
-    arguments = [
-        str(tmp_path),
-        "--seconds",
-        "60",
-        "--every",
-        "10",
-        "--learnt",
-        "2",
-        "--out",
-        str(tmp_path / "out.json"),
-    ]
-    monkeypatch.setattr(sys, "argv", ["long_run", *arguments])
+    options = "--seconds 60 --every 10 --learnt 2 --out".split()
+    monkeypatch.setattr(sys, "argv", ["long_run", str(tmp_path), *options, str(tmp_path / "out.json")])
     with pytest.raises(SystemExit) as ending:
         long_run.main()
     assert not ending.value.code

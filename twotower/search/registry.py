@@ -33,6 +33,8 @@ METHODS: dict[str, type[Index]] = {
     )
 }
 
+MOST = 2**20  # directions, features or samples that a file may ask for, if its latents are no more
+
 
 def load(path: str | Path) -> Index:
     """The index that `save` wrote, built again: the same answers, with nothing in the file to trust but numbers."""
@@ -40,6 +42,8 @@ def load(path: str | Path) -> Index:
     try:
         facts = json.loads(text)
         latents = tensors.pop("latents")
+        if any(isinstance(value, int) and value > max(MOST, len(latents)) for value in facts["options"].values()):
+            raise ValueError  # a file of a few bytes must not ask for gigabytes
         return METHODS[facts["method"]](**facts["options"], **tensors).build(latents, facts["seed"])
-    except (ValueError, TypeError, KeyError) as error:
+    except (ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError) as error:
         raise UserError(f"{path} does not describe an index of this version: build and save it again.") from error
