@@ -211,7 +211,7 @@ def test_past_queries_come_back_from_the_file(tmp_path: Path) -> None:
     [
         "{}", "[]", '{"method": "no", "options": {}, "seed": 0}', '{"method": "srp", "options": [], "seed": 0}',
         '{"method": "coreset", "options": {"directions": 2147483648}, "seed": 0}',
-        f'{{"method": "coreset", "options": {{}}, "seed": {10**400}}}', "[" * 100_000,
+        f'{{"method": "auto", "options": {{"queries_per_build": {10**400}}}, "seed": 0}}', "[" * 100_000,
     ],
 )  # fmt: skip
 def test_a_file_that_describes_no_index_is_refused(tmp_path: Path, text: str) -> None:

@@ -1,6 +1,7 @@
 """θ wherever workers live: `python -m tests.slow.bits` makes the table in docs/cluster.md.
 
-Every task and refresh is trained five iterations by one process, by two, and by 1, 2 and 4 actors on two Ray nodes.
+Every task and refresh is trained five iterations by one process, by two, by 1, 2 and 4 actors on a Ray node, and, where
+there was time for it, by one actor on each of two Ray nodes.
 """
 
 import argparse
@@ -37,15 +38,16 @@ WHO = {
     "Ray, 2 actors": ("ray", 2),
     "Ray, 4 actors": ("ray", 4),
 }
+TWO_NODES = {"serial": ("serial", 1), "Ray, 2 nodes": ("ray", 2)}
 HEADINGS = ("task", *REFRESHES)
 
 
-def outcomes(task: str, refresh: str, path: Path) -> dict[str, tuple[str, bool]]:
+def outcomes(task: str, refresh: str, path: Path, who: dict[str, tuple[str, int]] = WHO) -> dict[str, tuple[str, bool]]:
     """θ's digest by who trained it, and whether everything else that was recorded is what `serial` recorded."""
     config = merged(merged(merged(task_config(task), SMALL), TASKS[task]), REFRESHES[refresh])
     found: dict[str, tuple[str, bool]] = {}
     first: Any = None
-    for name, (executor, workers) in WHO.items():
+    for name, (executor, workers) in who.items():
         options = {"iterations": ITERATIONS, "executor": executor, "workers": workers, "env": {"max_episode_steps": 50}}
         folder = new_folder(merged(config, options), path / name)
         train_on(folder)
@@ -74,22 +76,27 @@ def table(rows: list[dict[str, Any]]) -> str:
 
 def main() -> None:
     """Train, write after every row, print the table."""
-    from tests.slow.fault_kinds import ray_cluster
+    from tests.slow.fault_kinds import ray_cluster, started
 
     parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--nodes", type=int, choices=[1, 2], default=1, help="of the Ray cluster; 2 after 1")
     parser.add_argument("--out", type=Path, default=Path("results/cluster/bits.json"))
     options = parser.parse_args()
     options.out.parent.mkdir(parents=True, exist_ok=True)
-    ray_cluster()
-    rows: list[dict[str, Any]] = []
-    for task in TASKS:
-        for refresh in REFRESHES:
+    nodes = ray_cluster()
+    if options.nodes == 2:
+        started(nodes)
+    found = json.loads(options.out.read_text()) if options.out.exists() else []
+    rows = {(row["task"], row["refresh"]): row for row in found}
+    for refresh in REFRESHES:
+        for task in TASKS:
+            row = rows.setdefault((task, refresh), {"task": task, "refresh": refresh, "who": {}})
             with tempfile.TemporaryDirectory() as path:
-                rows.append({"task": task, "refresh": refresh, "who": outcomes(task, refresh, Path(path))})
-            print(task, refresh, "equal" if is_equal(rows[-1]) else rows[-1]["who"], file=sys.stderr, flush=True)
-            write_atomically(options.out, (json.dumps(rows, indent=2) + "\n").encode())
-    print(table(rows))
-    sys.exit(not all(is_equal(row) for row in rows))
+                row["who"] |= outcomes(task, refresh, Path(path), TWO_NODES if options.nodes == 2 else WHO)
+            print(task, refresh, "equal" if is_equal(row) else row["who"], file=sys.stderr, flush=True)
+            write_atomically(options.out, (json.dumps(list(rows.values()), indent=2) + "\n").encode())
+    print(table(list(rows.values())))
+    sys.exit(not all(is_equal(row) for row in rows.values()))
 
 
 if __name__ == "__main__":

@@ -206,7 +206,7 @@ def worker_stopped(path: Path, random: np.random.Generator) -> Outcome:
 
 @cache
 def ray_cluster() -> Any:
-    """Two nodes of two cores, for as long as this process lives."""
+    """A node of two cores, for as long as this process lives."""
     # A machine that is busy with faults answers slowly; its nodes are not dead.
     patience = {"RAY_health_check_failure_threshold": "30", "RAY_worker_niceness": "0"}
     os.environ |= patience | {"RAY_USAGE_STATS_ENABLED": "0", "RAY_AUTH_MODE": "disabled"}
