@@ -62,7 +62,7 @@ def test_a_coreset_grows_until_it_is_good_enough() -> None:
 
 
 def test_a_coreset_that_does_not_pay_leaves_an_exact_answer() -> None:
-    latents = generator(0).normal(size=(2000, 20))  # of which nearly all win somewhere
+    latents = generator(0).normal(size=(300, 20))  # of which nearly all win somewhere
     latents /= np.linalg.norm(latents, axis=1, keepdims=True)
     queries = generator(1).normal(size=(50, 20))
     index = Auto(queries_per_build=1e5, regret=0.01).build(latents)

@@ -8,10 +8,10 @@ import numpy as np
 from twotower.kernels.scan import winners
 from twotower.randomness import generator
 from twotower.runs.versions import versions
-from twotower.search import BoxTree
+from twotower.search import BoxTree, Partitions
 from twotower.search.base import CompiledIndex
 from twotower.search.brute_force import BruteForce
-from twotower.search.costs import Costs
+from twotower.search.costs import CALIBRATED, Costs
 
 SIZES = (2, 3, 6, 16, 64)
 COUNTS = (2**6, 2**10, 2**13, 2**16, 2**18)
@@ -40,15 +40,17 @@ def _measure(count: int, size: int) -> dict[str, float]:
     latents = (hidden @ random.normal(size=(size, size))).astype(np.float32)
     queries = random.normal(size=(DIRECTIONS, size)).astype(np.float32)
     best, places = np.empty(DIRECTIONS, np.float32), np.empty(DIRECTIONS, np.int64)
-    brute, tree = BruteForce(), BoxTree()
+    brute, tree, partitions = BruteForce(), BoxTree(), Partitions(regret=CALIBRATED)
     brute.tables = brute._tables(latents, 0)
-    tree.tables = tree._tables(latents, 0)
+    tree.tables, partitions.tables = tree._tables(latents, 0), partitions._tables(latents, 0)
     return {
         "copy": timed(lambda: brute._tables(latents, 0)),
         "scan": _query(brute, queries),
         "winners": timed(lambda: winners(queries, latents, best, places)) / DIRECTIONS,
         "tree_build": timed(lambda: tree._tables(latents, 0)),
         "tree_query": _query(tree, queries),
+        "partition_build": timed(lambda: partitions._tables(latents, 0)),
+        "partition_query": _query(partitions, queries),
     }
 
 

@@ -81,8 +81,7 @@ def grow(latents, past, key, wanted, most, seconds):
     limit = min(NEARBY * known, MOST, most)
     if RARE > wanted * known:  # too few to tell
         limit = min(known, limit)
-    directions, best = np.empty((0, size), np.float32), np.empty(limit, np.float32)
-    places, mean = np.empty(limit, np.int64), mean_row(sample)
+    directions, best, places = np.empty((0, size), np.float32), np.empty(0, np.float32), np.empty(0, np.int64)
     asked, regret, off, rate, spent = 0, np.inf, np.inf, 0.8, seconds[0]
     members = np.zeros(0, np.int64)
     n, rare = FIRST, RARE if order.size > 0 else BLIND
@@ -90,8 +89,10 @@ def grow(latents, past, key, wanted, most, seconds):
         n *= 2
     while limit > 0:
         n = min(n, limit if asked >= known else min(known, limit))
-        if directions.shape[0] < n:
-            directions = np.concatenate((directions, np.empty((n - directions.shape[0], size), np.float32)))
+        if best.size < n:
+            directions = np.concatenate((directions, np.empty((n - best.size, size), np.float32)))
+            places = np.concatenate((places, np.empty(n - best.size, np.int64)))
+            best = np.concatenate((best, np.empty(n - best.size, np.float32)))
         draw(past, order, key, directions, asked, n)
         room = seconds[4] - spent - seconds[2] - seconds[3] * members.size
         cost = ask(latents, sample, directions[asked:n], best[asked:n], places[asked:n], room, seconds, asked == 0)
@@ -102,13 +103,13 @@ def grow(latents, past, key, wanted, most, seconds):
             break
         spent, batch, members = spent + cost, n - asked, np.unique(places[:n])
         earlier = regret
-        regret, error = leave_one_out(latents, directions[:known], best[:known], places[:n], mean, members)
+        regret, error = leave_one_out(latents, directions[:known], best[:known], places[:n], mean_row(sample), members)
         off, asked = error + rare / min(n, known), n
         if regret + off <= wanted:
             safe = with_safety(members, sample, stride(count), key) if order.size > 0 else members
             return safe, asked, regret, off, True
         if 0 < regret < earlier < np.inf:
-            rate = min(max(np.log2(earlier / regret), 0.6), 2.0)
+            rate = min(max(np.log2(earlier / regret), 0.75), 2.0)
         times = max(((regret + error) / wanted) ** (1 / rate), rare / (wanted * n), 1.0)
         needed = spent + cost / batch * n * (times - 1) + seconds[2] + seconds[3] * members.size * times**0.6
         if n == limit or needed > seconds[4] or 2 * members.size > count:

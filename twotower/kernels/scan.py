@@ -15,7 +15,7 @@ from twotower.kernels.counter import intrinsic
 from twotower.kernels.layout import CACHE_LINE, LANES
 
 UNROLLED = 24  # up to so many features the query stays in registers
-TOGETHER = 32  # blocks that `winners` keeps in cache for all its queries
+TOGETHER = 2**15  # bytes of blocks that `winners` keeps in the first-level cache for all its queries
 
 _FLOAT, _INT = ir.FloatType(), ir.IntType(64)
 _VECTOR, _MASK = ir.VectorType(_FLOAT, LANES), ir.IntType(LANES)
@@ -249,11 +249,12 @@ def aligned(count):
 def winners(queries, latents, best, places):
     """The best product and its row among latents (N, d) for every query (K, d), a chunk at a time for all of them."""
     count, size = latents.shape
-    tiles = aligned(TOGETHER * size * LANES).reshape(TOGETHER, size, LANES)
+    together = max(TOGETHER // (4 * LANES * size), 1)
+    tiles = aligned(together * size * LANES).reshape(together, size, LANES)
     best[:] = -np.inf
     places[:] = 0
-    for begin in range(0, count, TOGETHER * LANES):
-        blocks = min(TOGETHER, (count - begin + LANES - 1) // LANES)
+    for begin in range(0, count, together * LANES):
+        blocks = min(together, (count - begin + LANES - 1) // LANES)
         lay_out_rows(latents, begin, tiles[:blocks], places[:0])
         for k in range(queries.shape[0]):
             best[k], place = scan(queries, k * size, tiles, 0, size, 0, blocks, best[k], places[k] - begin)

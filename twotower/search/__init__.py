@@ -8,6 +8,7 @@ from twotower.search.corner import Corner
 from twotower.search.directional_coreset import DirectionalCoreset
 from twotower.search.hull import Hull
 from twotower.search.lazy_gumbel import LazyGumbel
+from twotower.search.partitions import Partitions
 from twotower.search.peers import Faiss, HnswLib
 from twotower.search.random_feature_tree import RandomFeatureTree
 from twotower.search.registry import METHODS, load
@@ -27,6 +28,7 @@ __all__ = [
     "Index",
     "LazyGumbel",
     "PaperSignedRandomProjections",
+    "Partitions",
     "RandomFeatureTree",
     "SignedRandomProjections",
     "choose",

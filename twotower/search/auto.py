@@ -11,13 +11,15 @@ from twotower.kernels.coreset import BLIND, FIRST, RARE
 from twotower.search.base import CompiledIndex, Index
 from twotower.search.box_tree import BoxTree
 from twotower.search.brute_force import BruteForce
-from twotower.search.costs import Costs, machine_costs
+from twotower.search.costs import CALIBRATED, Costs, machine_costs
 from twotower.search.directional_coreset import DirectionalCoreset, grow
+from twotower.search.partitions import Partitions
 from twotower.search.scanned_subset import subset_tables
 
 TREE_DIMENSIONS = 8  # in more, boxes rule out little
 WORTH_IT = 0.9  # another method must promise this fraction of brute force's time, for a forecast may be wrong
 OVERHEAD = 1.5e-5  # seconds a coreset takes to grow, whatever its size
+PROBE = 3e-8  # seconds to find the next cell to score
 CONES = 12  # passes that rule out most candidates for all past queries, where these lie in a few thin cones
 
 
@@ -35,11 +37,17 @@ class Choice(NamedTuple):
 
 @lru_cache(maxsize=1024)
 def choose(
-    count: int, size: int, queries: float, regret: float, costs: Costs | None = None, known_queries: bool = False
+    count: int,
+    size: int,
+    queries: float,
+    regret: float,
+    costs: Costs | None = None,
+    known_queries: bool = False,
+    without: tuple[str, ...] = (),
 ) -> Choice:
     """The method with the least forecast time for N = count, d = size and so many queries between two builds.
 
-    `known_queries` says that past queries will tell a coreset where to look.
+    `known_queries` says that past queries will tell a coreset where to look; `without` names methods not to choose.
     """
     costs = costs or machine_costs()
     forecasts = {"brute_force": costs.of("copy", count, size) + queries * costs.of("scan", count, size)}
@@ -51,6 +59,9 @@ def choose(
         passes = min(directions, CONES) if known_queries else directions
         base, each, asked, member = coreset_seconds(count, size, queries, costs)
         forecasts["coreset"] = base + passes * each + asked + member * directions**0.6
+        probing = queries * costs.of("partition_query", count, size) * (CALIBRATED / regret) ** 0.2
+        forecasts["partitions"] = costs.of("partition_build", count, size) + probing
+    forecasts = {method: seconds for method, seconds in forecasts.items() if method not in without}
     best = min(forecasts, key=lambda method: forecasts[method] / (1.0 if method == "brute_force" else WORTH_IT))
     rest = ", ".join(f"{method} {spoken(seconds)}" for method, seconds in forecasts.items() if method != best)
     why = f"{queries:,.0f} queries among {count:,} latents of {size} numbers should take {spoken(forecasts[best])}"
@@ -68,7 +79,7 @@ def coreset_seconds(count: int, size: int, queries: float, costs: Costs) -> tupl
 @final
 @dataclass(eq=False)
 class Auto(Index):
-    """Chooses among brute force, a box tree and a coreset that grows until it measures the wanted regret.
+    """Chooses among brute force, a box tree, partitions, and a coreset that grows until it measures the wanted regret.
 
     `choice` says what was chosen and why. Costs are this machine's (`twotower bench search --calibrate`), or those
     that come with the package.
@@ -95,11 +106,20 @@ class Auto(Index):
     def _build(self, latents: np.ndarray, seed: int) -> None:
         count, size = latents.shape
         costs = machine_costs()
-        self.choice = choose(count, size, self.queries_per_build, self.regret, costs, self.queries is not None)
+        asked = count, size, self.queries_per_build, self.regret, costs, self.queries is not None
+        self.choice = choose(*asked)
         if self.choice.method == "coreset":
-            exact = choose(count, size, self.queries_per_build, 0.0, costs)
-            if self._grow(latents, seed, coreset_seconds(count, size, self.queries_per_build, costs), exact):
+            if self._grow(latents, seed, coreset_seconds(*asked[:3], costs), choose(*asked, ("coreset",))):
                 return
+        if self.choice.method == "partitions":
+            self.index = Partitions(regret=self.regret, queries=self.queries)
+            self.index.take(latents, seed)
+            cells, whole = self.index.cells, costs.of("scan", count, size)
+            probing = self.index.probes * (PROBE + whole / cells) + costs.of("scan", cells, size)
+            if probing < WORTH_IT * whole:
+                return
+            exact = choose(*asked, ("coreset", "partitions"))
+            self.choice = exact._replace(why=f"{self.index.probes} of {cells} cells are too many; {exact.why}")
         self.index = BoxTree(regret=self.regret) if self.choice.method == "box_tree" else BruteForce()
         self.index.take(latents, seed)
 

@@ -12,14 +12,15 @@ from twotower.errors import UserError
 from twotower.files.atomic import reason, write_atomically
 
 SHIPPED = Path(__file__).parent / "costs.json"
-KINDS = ("copy", "scan", "winners", "tree_build", "tree_query")
+KINDS = ("copy", "scan", "winners", "tree_build", "tree_query", "partition_build", "partition_query")
+CALIBRATED = 0.001  # regret of the partitions
 
 
 class Costs(NamedTuple):
     """Seconds by kind of work: tables (sizes, counts) over a grid.
 
-    copy: laying latents out as tiles; scan: a query that scores all of them; winners: one direction's share of a pass
-    over them; tree_build and tree_query: a box tree.
+    copy: laying latents out; scan: a query that scores all of them; winners: one direction's share of a pass over
+    them; tree_build and tree_query: a box tree; partition_build and partition_query: partitions within CALIBRATED.
     """
 
     machine: str

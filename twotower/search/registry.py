@@ -12,6 +12,7 @@ from twotower.search.brute_force import BruteForce
 from twotower.search.directional_coreset import DirectionalCoreset
 from twotower.search.hull import Hull
 from twotower.search.lazy_gumbel import LazyGumbel
+from twotower.search.partitions import Partitions
 from twotower.search.peers import Faiss, HnswLib
 from twotower.search.random_feature_tree import RandomFeatureTree
 from twotower.search.signed_random_projections import PaperSignedRandomProjections, SignedRandomProjections
@@ -24,6 +25,7 @@ METHODS: dict[str, type[Index]] = {
         BoxTree,
         DirectionalCoreset,
         Hull,
+        Partitions,
         SignedRandomProjections,
         PaperSignedRandomProjections,
         RandomFeatureTree,
