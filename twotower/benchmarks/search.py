@@ -98,6 +98,8 @@ def _calibrate() -> int:
 
 def run(options: SearchBenchmark) -> dict[str, Any]:
     """Results so far and what is missing of them, saved after every method."""
+    from twotower.benchmarks.search_methods import compile_ours
+
     folder, started = Path(options.out), time.perf_counter()
     make_folder(folder)
     results = _load(folder / "results.json")
@@ -112,6 +114,7 @@ def run(options: SearchBenchmark) -> dict[str, Any]:
         if options.seconds is not None and spent > options.seconds:
             print(f"stopped after {spent:.0f} s; the next call goes on with cell {number + 1}", file=sys.stderr)
             break
+        compile_ours()
         print(f"{number + 1}/{len(cells)} {kind} towers, d = {size}, N = 2^{power}", file=sys.stderr, flush=True)
         smaller = [p for p in range(power) if results["cells"].get(f"{kind}/{size}/{p}", {}).get("done")]
         earlier = results["cells"][f"{kind}/{size}/{smaller[-1]}"] if smaller else {}

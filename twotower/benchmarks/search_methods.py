@@ -6,11 +6,12 @@ A family yields, for one build, every setting of its declared grid that needs no
 import importlib.util
 import time
 from collections.abc import Callable, Iterator
+from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from twotower.search import Auto, BoxTree, BruteForce, PaperSignedRandomProjections
+from twotower.search import Auto, BoxTree, BruteForce, PaperSignedRandomProjections, Partitions
 from twotower.search.peers import library
 from twotower.search.scanned_subset import subset_tables
 
@@ -236,6 +237,14 @@ def box_tree(latents: np.ndarray) -> Iterator[Tried]:
     for regret in (0.0, 0.01):
         index, seconds = build_timed(lambda regret=regret: BoxTree(regret=regret).build(latents))
         yield Tried(f"regret {regret:g}", seconds, index._find)
+
+
+@cache
+def compile_ours() -> None:
+    """Compile our kernels, as other people's come compiled."""
+    latents = np.random.default_rng(0).normal(size=(2000, 3)).astype(np.float32)
+    for index in (BruteForce(), BoxTree(), Partitions(), Auto(1e9, 0.1), Auto(1e9, 0.1, latents[:200])):
+        index.build(latents).query(latents[0])
 
 
 def auto(latents: np.ndarray, past: np.ndarray | None, asked: float, regret: float) -> Tried:

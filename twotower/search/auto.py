@@ -18,7 +18,7 @@ from twotower.search.scanned_subset import subset_tables
 
 TREE_DIMENSIONS = 8  # in more, boxes rule out little
 WORTH_IT = 0.9  # another method must promise this fraction of brute force's time, for a forecast may be wrong
-OVERHEAD = 1.5e-5  # seconds a coreset takes to grow, whatever its size
+OVERHEAD = 2.5e-5  # seconds a coreset takes to grow, whatever its size
 PROBE = 3e-8  # seconds to find the next cell to score
 CONES = 12  # passes that rule out most candidates for all past queries, where these lie in a few thin cones
 
