@@ -42,8 +42,8 @@ class PolicyConfig:
     search: Annotated[str, arg(aliases=["--search", "--search.method"])] = "auto"
     """How the best candidate is found. Exact: brute_force, box_tree, bounded (branch and bound over a box's candidates
     that all members share), hull (up to 3 dimensions), auto (the fastest of the first three); the whole box in closed
-    form for one-matrix action towers: corner; approximate: coreset, srp, srp_paper, rft. To sample: lazy_gumbel
-    (exact), rft. See docs/search.md."""
+    form for one-matrix action towers: corner; approximate: coreset, partitions, srp, srp_paper, rft. To sample:
+    lazy_gumbel (exact), rft. See docs/search.md."""
     refinements: int = 0
     """Rounds of derivative-free optimisation: resample in a box around the best candidate, shrink, repeat."""
     refinement_radius: float = 0.33
@@ -65,8 +65,8 @@ class SearchConfig:
     budget: int | None = None
     """srp, srp_paper: how many candidates a choice scores."""
     regret: float | None = None
-    """box_tree: (best - found) / (best - mean) that every choice may have, 0 is exact; coreset: that choices may have
-    on average, by growing until new directions regret no more."""
+    """box_tree: (best - found) / (best - mean) that every choice may have, 0 is exact; coreset, partitions: that
+    choices may have on average, measured while they are built."""
     directions: int | None = None
     """coreset: how many random directions."""
     queries: int = 256
