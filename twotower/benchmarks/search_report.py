@@ -64,7 +64,7 @@ def growth(results: dict[str, Any]) -> list[str]:
             if len(times) > 1:
                 ends = min(times), max(times)
                 ratio = times[ends[1]] / times[ends[0]]
-                first, last = (f"{times[p] * 1e6:.2f}" for p in ends)
+                first, last = (f"{times[p] * 1e6:.3g}" for p in ends)
                 lines.append(f"{kind}, {name}: {first} µs at 2^{ends[0]}, {last} µs at 2^{ends[1]}, {ratio:.1f} times")
     return lines
 
