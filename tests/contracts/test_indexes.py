@@ -212,6 +212,21 @@ def test_past_queries_come_back_from_the_file(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("name", "options"),
+    [("auto", {"queries_per_build": 1e9}), ("partitions", {}), ("coreset", {}), ("coreset", {"regret": 0.1})],
+)
+def test_past_queries_without_sense_are_refused(name: str, options: dict[str, Any]) -> None:
+    latents = generator(0).normal(size=(3000, 4))
+    for queries, sentence in (
+        (np.ones((9, 5)), "past queries must have shape"),
+        (np.ones(4), "past queries must have shape"),
+        (np.full((9, 4), np.nan), "past queries must be finite"),
+    ):
+        with pytest.raises(UserError, match=sentence):
+            METHODS[name](**options, queries=queries).build(latents)
+
+
+@pytest.mark.parametrize(
     "text",
     [
         "{}", "[]", '{"method": "no", "options": {}, "seed": 0}', '{"method": "srp", "options": [], "seed": 0}',

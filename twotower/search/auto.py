@@ -7,7 +7,7 @@ from typing import NamedTuple, final
 import numpy as np
 
 from twotower.errors import UserError
-from twotower.kernels.coreset import BLIND, FIRST, RARE
+from twotower.kernels.coreset import BLIND, FIRST, RARE, WIDE
 from twotower.search.base import CompiledIndex, Index
 from twotower.search.box_tree import BoxTree
 from twotower.search.brute_force import BruteForce
@@ -56,7 +56,7 @@ def choose(
     if regret > 0:
         least = max(FIRST, (RARE if known_queries else BLIND) / regret)
         directions = least if known_queries else max(least, _directions(size, regret))
-        passes = min(directions, CONES) if known_queries else directions
+        passes = min(directions, CONES) if known_queries and count > WIDE * size else directions
         base, each, asked, member = coreset_seconds(count, size, queries, costs)
         forecasts["coreset"] = base + passes * each + asked + member * directions**0.6
         probing = queries * costs.of("partition_query", count, size) * (CALIBRATED / regret) ** 0.2

@@ -49,7 +49,7 @@ class DirectionalCoreset(ScannedSubset):
             return grow(latents, self.queries, seed, self.regret, self.directions).members
         directions = generator(seed, Domain.SEARCH).normal(size=(self.directions, latents.shape[1]))
         if self.queries is not None:
-            directions = np.concatenate([directions, unit(self.queries)])
+            directions = np.concatenate([directions, unit(past_queries(self.queries, latents.shape[1]))])
         best, places = np.empty(len(directions), np.float32), np.empty(len(directions), np.int64)
         winners(directions.astype(np.float32), latents, best, places)
         return np.unique(places)
@@ -77,13 +77,22 @@ def grow(
     seconds: tuple[float, ...] = FREE,
 ) -> Grown:
     """Grow a coreset of latents (N, d) by so many directions at most, while forecasts let it (see `coreset.grow`)."""
-    past = np.zeros((0, latents.shape[1])) if queries is None else np.ascontiguousarray(queries, np.float64)
+    past = past_queries(queries, latents.shape[1])
     key = np.uint64(derive(seed, Domain.SEARCH))
     return Grown(*coreset.grow(latents, past, key, regret, directions, np.array(seconds)))
 
 
+def past_queries(queries: np.ndarray | None, size: int) -> np.ndarray:
+    """Queries (n, d) as kernels take them, refused in words where they make no sense; None is no queries."""
+    past = np.zeros((0, size)) if queries is None else np.ascontiguousarray(queries, np.float64)
+    if past.ndim != 2 or past.shape[1] != size:
+        raise UserError(f"past queries must have shape (n, {size}), not {past.shape}.")
+    if not np.isfinite(past).all():
+        raise UserError("past queries must be finite: some are NaN or infinite.")
+    return past
+
+
 def unit(queries: np.ndarray) -> np.ndarray:
     """Queries (n, d) at length 1, in float64; zeros stay."""
-    queries = np.asarray(queries, np.float64)
     norms = np.linalg.norm(queries, axis=1, keepdims=True)
     return queries / np.where(norms > 0, norms, 1.0)

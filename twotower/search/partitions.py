@@ -12,6 +12,7 @@ from twotower.kernels.layout import LANES, aligned_zeros
 from twotower.kernels.scan import winners
 from twotower.randomness import Domain, derive
 from twotower.search.base import CompiledIndex, Search, Tables
+from twotower.search.directional_coreset import past_queries
 
 
 @final
@@ -63,11 +64,11 @@ class Partitions(CompiledIndex):
         self, latents: np.ndarray, seed: int, tiles: np.ndarray, starts: np.ndarray, centres: np.ndarray
     ) -> int:
         """How many cells are enough for directions that will be asked, or as good as those."""
-        past = np.zeros((0, latents.shape[1])) if self.queries is None else np.asarray(self.queries, np.float64)
+        past = past_queries(self.queries, latents.shape[1])
         measured = max(FIRST, int(2 * RARE / self.regret)) if len(past) == 0 else len(past)
         directions = np.empty((measured, latents.shape[1]), np.float32)
         key = np.uint64(derive(seed, Domain.SEARCH))
-        draw(np.ascontiguousarray(past), np.arange(len(past)), key, directions, 0, measured)
+        draw(past, np.arange(len(past)), key, directions, 0, measured)
         best, places = np.empty(measured, np.float32), np.empty(measured, np.int64)
         winners(directions, latents, best, places)
         return partitions.probes_for(tiles, starts, centres, directions, best, mean_row(latents), self.regret)
