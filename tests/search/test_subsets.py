@@ -57,6 +57,17 @@ def test_what_is_regretted_is_measured_without_the_own_winner() -> None:
     assert error == pytest.approx(coreset.SURE * np.sqrt((1 / 3 - 1 / 9) / 3))
 
 
+def test_directions_near_the_past_queries_follow_when_these_are_used_up() -> None:
+    random = generator(5)
+    hidden = np.maximum(random.uniform(-1, 1, (20_000, 6)) @ random.normal(size=(6, 14)), 0)
+    latents, towards = (hidden @ random.normal(size=(14, 14))).astype("f4"), 2 * random.normal(size=14)
+    past, future = (towards + random.normal(size=(400, 14)) for _ in range(2))
+    grown = grow(latents, past, 0, 0.002)
+    assert grown.reached and grown.asked > 400
+    index = DirectionalCoreset(directions=2**15, queries=past, regret=0.002).build(latents)
+    assert index.regrets(future).mean() <= 0.002
+
+
 def test_a_coreset_gives_up_when_a_rival_is_faster() -> None:
     latents = generator(0).normal(size=(5000, 8)).astype("f4")
     grown = grow(latents, None, 0, 0.001, seconds=(0.0, 1.0, 0.0, 0.0, 500.0))  # a second a direction
