@@ -194,9 +194,10 @@ def evaluate(arguments: list[str]) -> int:
         return 0
     print(f"{result.mean:.2f} ± {result.std:.2f} over {options.episodes} episodes of {policy.file.spec.env_id}")
     if audit is not None:
+        buckets = f"of {audit.buckets:,.1f} buckets " if audit.buckets else ""
         print(
             f"search: regret {audit.regret:.3%} (worst {audit.worst_regret:.2%}), recall {audit.recall:.1%}, "
-            f"{audit.visited:,.0f} candidates scored a choice ({audit.audits:,} audited)"
+            f"{audit.visited:,.0f} candidates {buckets}scored a choice ({audit.audits:,} audited)"
         )
     recorded = policy.file.evaluation
     if recorded is not None:

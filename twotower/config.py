@@ -42,8 +42,8 @@ class PolicyConfig:
     search: Annotated[str, arg(aliases=["--search", "--search.method"])] = "auto"
     """How the best candidate is found. Exact: brute_force, box_tree, bounded (branch and bound over a box's candidates
     that all members share), hull (up to 3 dimensions), auto (the fastest of the first three); the whole box in closed
-    form for one-matrix action towers: corner; approximate: coreset, partitions, srp, srp_paper, rft. To sample:
-    lazy_gumbel (exact), rft. See docs/search.md."""
+    form for one-matrix action towers: corner; approximate: coreset, partitions, srp, srp_ranges, srp_paper, rft. To
+    sample: lazy_gumbel (exact), rft. See docs/search.md."""
     refinements: int = 0
     """Rounds of derivative-free optimisation: resample in a box around the best candidate, shrink, repeat."""
     refinement_radius: float = 0.33
@@ -59,11 +59,14 @@ class SearchConfig:
     """Options of the search method; None leaves one as the method has it."""
 
     audit: float = 0.0
-    """Share of the choices to compare with exact search; regret and recall appear in the metrics."""
+    """Share of the choices to compare with exact search; regret, recall, and the candidates and buckets visited appear
+    in the metrics."""
     bits: int | None = None
-    """srp, srp_paper: m, the number of projections."""
+    """srp, srp_ranges, srp_paper: m, the number of projections."""
     budget: int | None = None
-    """srp, srp_paper: how many candidates a choice scores."""
+    """srp, srp_ranges, srp_paper: how many candidates a choice scores."""
+    ranges: int | None = None
+    """srp_ranges: how many ranges of norms are hashed apart."""
     regret: float | None = None
     """box_tree: (best - found) / (best - mean) that every choice may have, 0 is exact; coreset, partitions: that
     choices may have on average, measured while they are built."""

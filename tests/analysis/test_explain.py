@@ -50,7 +50,7 @@ def test_the_corner_is_the_closed_form() -> None:
     assert decision.corner_score >= decision.scores.max()
 
 
-@pytest.mark.parametrize("name", ["srp", "srp_paper", "coreset", "brute_force"])
+@pytest.mark.parametrize("name", ["srp", "srp_ranges", "srp_paper", "coreset", "brute_force"])
 def test_what_a_search_looked_at(name: str) -> None:
     decision = decide(untrained("hopper", HIDDEN), step=5, search=name)
     look = decision.looked

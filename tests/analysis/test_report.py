@@ -34,6 +34,7 @@ def make_run(folder: Path, task: str = "cartpole", score: float | None = None, r
         {"iteration": k + 1, "return": k + config.seed, "best": float(k), "steps": 100 * (k + 1)}
         | {"population_p10": k - 5, "population_p90": k + 5, "seconds": 8.0 * (k + 1)}
         | {"steps_per_s": 12.5, "saturation": 0.5}
+        | ({"search_regret": 0.02, "search_recall": 0.9, "search_visited": 256.0} if config.seed == 1 else {})
         | {f"seconds_{name}": value for name, value in seconds.items()}
         for k in range(rows)
     ]  # fmt: skip
@@ -96,6 +97,8 @@ def test_the_tables_hold_the_numbers(page: Path) -> None:
     assert cells(html, "<code>workers</code>") == ["default", "1"]
     assert "<code>seed</code>" not in html and "run_dir" not in html
     assert cells(html, "itt-1")[:7] == ["ITT", "1", "40", "4,000", "101.0 ± 0", "39.0", "50.0 %"]
+    searched = "Search: regret 2.0 %, recall 90.0 %, 256 candidates scored a choice."
+    assert searched in cells(html, "itt-1")[-1] and "Search" not in cells(html, "itt-0")[-1]
 
 
 def test_what_cannot_be_read_is_said_in_the_page(page: Path) -> None:

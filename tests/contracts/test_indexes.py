@@ -29,6 +29,8 @@ CASES: dict[str, tuple[str, dict[str, Any]]] = {
     "partitions within 0.1 %": ("partitions", {"regret": 0.001}),
     "srp": ("srp", {}),
     "srp 12 bits": ("srp", {"bits": 12, "budget": 3}),
+    "srp_ranges": ("srp_ranges", {}),
+    "srp_ranges 3 bits": ("srp_ranges", {"bits": 3, "budget": 5, "ranges": 9}),
     "srp_paper": ("srp_paper", {}),
     "srp_paper 9 bits": ("srp_paper", {"bits": 9}),
     "rft": ("rft", {"features": 16, "leaf": 5}),
@@ -38,12 +40,15 @@ CASES: dict[str, tuple[str, dict[str, Any]]] = {
     "faiss": ("faiss", {}),
     "faiss flat": ("faiss", {"factory": "Flat"}),
     "hnswlib": ("hnswlib", {}),
+    "scann": ("scann", {}),
+    "scann 3 of 9 leaves": ("scann", {"leaves": 9, "visited": 3}),
+    "usearch": ("usearch", {}),
 }
 
 
 @pytest.fixture(params=CASES, scope="module")
 def case(request: pytest.FixtureRequest) -> str:
-    if request.param.split()[0] in ("faiss", "hnswlib"):
+    if request.param.split()[0] in ("faiss", "hnswlib", "scann", "usearch"):
         pytest.importorskip(request.param.split()[0])
     return request.param
 
@@ -114,6 +119,8 @@ def test_regret_is_small_where_a_method_promises_it(case: str) -> None:
         "box_tree within 5 %": 0.05,
         "faiss": 0.05,
         "hnswlib": 0.05,
+        "scann": 0.05,
+        "usearch": 0.05,
     }
     exact = index_of(case).exact or case in ("hull", "faiss flat")
     assert regrets.mean() <= (1e-6 if exact else bars.get(case, 1.0))
@@ -185,6 +192,7 @@ def test_tables_have_the_same_shapes_for_any_latents(case: str) -> None:
         ("auto", {"regret": 1.0}, "regret must be at least 0 and less than 1"),
         ("auto", {"queries_per_build": 0}, "queries_per_build must be at least 1"),
         ("srp", {"bits": 0}, "bits must be between 1 and 20"),
+        ("srp_ranges", {"ranges": 0}, "ranges must be between 1 and 1024"),
         ("srp_paper", {"budget": 0}, "budget must be at least 1"),
         ("rft", {"temperature": 0.0}, "temperature must be a positive number"),
         ("lazy_gumbel", {"temperature": np.inf}, "temperature must be a positive number"),

@@ -8,7 +8,7 @@ from hypothesis.extra.numpy import arrays
 
 from twotower.kernels import hashing
 from twotower.randomness import generator
-from twotower.search import PaperSignedRandomProjections, SignedRandomProjections
+from twotower.search import NormRangingProjections, PaperSignedRandomProjections, SignedRandomProjections
 from twotower.search.projections import orthogonal_projections
 from twotower.search.signed_random_projections import Hashing, lift
 
@@ -55,7 +55,8 @@ def test_projections_are_standard_normal_and_orthogonal_within_blocks() -> None:
 @given(arrays(np.float64, st.tuples(st.integers(1, 20), st.integers(1, 5)), elements=FINITE), st.data())
 def test_the_lift_preserves_products_and_equals_norms(latents: np.ndarray, data: st.DataObject) -> None:
     query = data.draw(arrays(np.float64, latents.shape[1], elements=FINITE))
-    lifted = lift(latents)
+    longest = np.square(latents).sum(axis=1).max()
+    lifted = lift(latents, longest)
     np.testing.assert_allclose(lifted @ np.append(query, 0.0), latents @ query, rtol=1e-12, atol=1e-9)
     norms = np.linalg.norm(latents, axis=1)
     np.testing.assert_allclose(np.linalg.norm(lifted, axis=1), norms.max(), rtol=1e-9)
@@ -63,11 +64,11 @@ def test_the_lift_preserves_products_and_equals_norms(latents: np.ndarray, data:
 
 def probed(index: Hashing, query: np.ndarray) -> list[int]:
     """The hashes of the buckets in the order in which they are opened, by opening more and more of them."""
-    _, numbers, keys, starts, projections, offsets, weighted, _ = (table[0] for table in index.tables)
+    _, numbers, keys, starts, _, projections, offsets, weighted, _ = (table[0] for table in index.tables)
     signs, agreement = np.empty(len(offsets), np.float32), np.empty(len(keys), np.float32)
     hashing.project(query.astype(np.float32), projections, offsets, bool(weighted), signs)
     used = hashing.agree(signs, keys, agreement)
-    assert numbers.size == starts[used]
+    assert numbers.size == starts[0, used]
     return keys[np.argsort(-agreement[:used], kind="stable")].tolist()
 
 
@@ -78,7 +79,8 @@ def test_the_papers_buckets_are_opened_by_hamming_distance_then_key(seed: int, b
     latents, query = random.normal(size=(count, 4)), random.normal(size=4)
     index = PaperSignedRandomProjections(bits=bits).build(latents)
     projections = orthogonal_projections(bits, 5, 0)
-    medians = np.median(lift(latents.astype(np.float32)) @ projections.T, axis=0)
+    candidates = latents.astype(np.float32).astype(np.float64)
+    medians = np.median(lift(candidates, np.square(candidates).sum(axis=1).max()) @ projections.T, axis=0)
     query_hash = int((np.append(query, 0) @ projections.T >= medians) @ (1 << np.arange(bits)))
     opened = probed(index, query)
     assert opened == sorted(opened, key=lambda key: (bin(key ^ query_hash).count("1"), key))
@@ -91,28 +93,58 @@ def test_the_first_candidates_of_that_order_are_scored_and_no_more(method: type[
     index = method(bits=6, budget=budget).build(latents)
     _, numbers, keys, starts = (table[0] for table in index.tables[:4])
     for query in queries:
-        order = [numbers[starts[b] : starts[b + 1]] for key in probed(index, query) for b in [keys.tolist().index(key)]]
+        order = [
+            numbers[starts[0, b] : starts[0, b + 1]] for key in probed(index, query) for b in [keys.tolist().index(key)]
+        ]
         reached = np.concatenate(order)[:budget]
         assert index.query(query) == reached[np.argmax((latents @ query)[reached])]
+        assert np.array_equal(index.looked_at(query), reached)
+        assert index.visited.tolist() == [len(reached)]
+        assert index.buckets.tolist() == [1 + (np.cumsum([len(bucket) for bucket in order]) < budget)[:-1].sum()]
+
+
+def test_ranges_are_lifted_apart_and_opened_by_norm_times_agreement() -> None:
+    random = generator(3)
+    latents = random.normal(size=(900, 4)) * np.exp(random.normal(size=(900, 1)))
+    index = NormRangingProjections(bits=3, budget=100, ranges=5).build(latents, seed=2)
+    centred = latents.astype(np.float32) - latents.astype(np.float32).mean(axis=0, dtype=np.float64)
+    projections = orthogonal_projections(3, 5, 2)
+    ordered = np.array_split(np.argsort(np.linalg.norm(centred, axis=1)), 5)
+    query = random.normal(size=4)
+    promises, buckets = [], []
+    for part in ordered:
+        squares = np.square(centred[part]).sum(axis=1)
+        bits = lift(centred[part], squares.max()) @ projections.T >= 0
+        for key in range(8):
+            inside = np.sort(part[(bits == (key >> np.arange(3) & 1)).all(axis=1)])
+            signs = np.where(key >> np.arange(3) & 1, 1, -1)
+            if len(inside):
+                promises.append(squares.max() ** 0.5 * (signs * (projections[:, :4] @ query)).sum())
+                buckets.append(inside)
+    expected = np.concatenate([buckets[n] for n in np.argsort(promises)[::-1]])[:100]
+    assert np.array_equal(index.looked_at(query), expected)
+    assert index.query(query) == expected[np.argmax((latents @ query)[expected])]
 
 
 def test_the_papers_hash_has_buckets_of_256_and_medians_fill_them_evenly() -> None:
     index = PaperSignedRandomProjections().build(generator(1).normal(size=(2**14, 6)))
-    _, _, keys, starts, projections, _, _, budget = (table[0] for table in index.tables)
+    _, _, keys, starts, _, projections, _, _, budget = (table[0] for table in index.tables)
     assert projections.shape == (6, 6) and budget == 256 and len(keys) == 64
-    halves = [np.diff(starts)[(keys >> bit & 1) == 1].sum() for bit in range(6)]
+    halves = [np.diff(starts[0])[(keys >> bit & 1) == 1].sum() for bit in range(6)]
     assert halves == [2**13] * 6
 
 
 def test_ours_regrets_less_than_the_papers_and_than_random_candidates() -> None:
     random = generator(5)
-    ours, papers, chance = [], [], []
+    ours, ranged, papers, chance = [], [], [], []
     for seed in range(5):
         hidden = np.maximum(random.uniform(-1, 1, (2**14, 6)) @ random.normal(size=(6, 6)), 0)
         latents, queries = hidden @ random.normal(size=(6, 6)), random.normal(size=(40, 6))
         ours.append(SignedRandomProjections().build(latents, seed).regrets(queries).mean())
+        ranged.append(NormRangingProjections().build(latents, seed).regrets(queries).mean())
         papers.append(PaperSignedRandomProjections().build(latents, seed).regrets(queries).mean())
         products = queries @ latents.T
         best, found = products.max(axis=1), products[:, random.integers(0, 2**14, 256)].max(axis=1)
         chance.append(((best - found) / (best - products.mean(axis=1))).mean())
     assert np.mean(ours) < 0.75 * np.mean(chance) and np.mean(ours) < 0.6 * np.mean(papers)
+    assert np.mean(ranged) < 0.6 * np.mean(ours)

@@ -28,12 +28,13 @@ def test_an_exact_index_trains_the_policy_that_brute_force_trains(tmp_path: Path
     tree, audited = trained(tmp_path / "tree", "box_tree", audit=0.5)
     assert np.array_equal(tree.theta, expected.theta)
     assert [row["search_regret"] for row in audited] == [0] * 4 and [row["search_recall"] for row in audited] == [1] * 4
-    assert "search_regret" not in rows[0]
+    assert "search_regret" not in rows[0] and audited[0]["search_buckets"] == 0
     other, audited = trained(tmp_path / "srp", "srp", bits=3, budget=4, audit=1.0)
     assert not np.array_equal(other.theta, expected.theta)
     for row in audited:
         assert 0 < row["search_regret"] < row["search_worst_regret"] and 0 < row["search_recall"] < 1
         assert row["search_visited"] == 4 and row["search_audits"] > 20
+        assert 0 < row["search_buckets"] <= 4
 
 
 def test_a_coreset_learns_from_the_last_rollouts(tmp_path: Path) -> None:
@@ -63,7 +64,7 @@ def test_the_command_line_trains_with_one_search_and_serves_with_another(tmp_pat
     shown = twotower("train", "hopper", *few, *asked, "--run-dir", "run", "--executor", "serial", cwd=tmp_path)
     assert "regret" in shown.stdout and "worst" in shown.stdout
     served = twotower("evaluate", "run", "--episodes", "3", cwd=tmp_path)
-    assert "reproduced exactly" in served.stdout and "candidates scored a choice" in served.stdout
+    assert "reproduced exactly" in served.stdout and "buckets scored a choice" in served.stdout
     served = twotower("evaluate", "run", "--episodes", "3", "--search.method", "box_tree", cwd=tmp_path)
     assert "episodes the same as served now" in served.stdout
     shared = ("--search", "hull", "--refresh", "fixed", "--candidates", "50", "--search.audit", "1", "--json")

@@ -5,11 +5,11 @@ from numba import njit
 
 from twotower.kernels.counter import draw_tile, hash32, subkey, unit_float
 from twotower.kernels.implicit import features_of, query_of, score_tile
-from twotower.kernels.layout import TILE
+from twotower.kernels.layout import BUCKET, TILE
 
 AUDIT_WORD = 1 << 42
-COUNT, REGRET, WORST, HITS, VISITED = range(5)
-AUDITED = 5
+COUNT, REGRET, WORST, HITS, VISITED, BUCKETS = range(6)
+AUDITED = 6
 
 
 @njit(cache=True)
@@ -31,9 +31,9 @@ def audit_choices(
     span,
     count,
     chosen,  # (n,)
-    visited,  # (n,)
+    visited,  # (n,): candidates scored, and BUCKET for every bucket opened
     scratch,
-    audits,  # out (slots, AUDITED) float64: audits, regrets' sum, worst regret, best found, candidates visited
+    audits,  # out (slots, AUDITED) float64: audits, regrets, worst, hits, candidates and buckets visited
 ):
     """Add what a share of the choices missed, by a hash of rollout and step, to their slots' audits."""
     tiles, vectors, query, _, _ = scratch
@@ -65,4 +65,5 @@ def audit_choices(
         sums[REGRET] += regret
         sums[WORST] = max(sums[WORST], regret)
         sums[HITS] += found == best
-        sums[VISITED] += visited[n]
+        sums[VISITED] += visited[n] % BUCKET
+        sums[BUCKETS] += visited[n] // BUCKET

@@ -7,6 +7,7 @@ import numpy as np
 TILE = 512
 LANES = 16
 CACHE_LINE = 64
+BUCKET = 1 << 32  # what a bucket that was opened adds to a count of candidates
 
 
 def padded(count: int) -> int:

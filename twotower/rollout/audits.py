@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from twotower.kernels.audit import COUNT, HITS, REGRET, VISITED, WORST
+from twotower.kernels.audit import BUCKETS, COUNT, HITS, REGRET, VISITED, WORST
 
 
 class Audit(NamedTuple):
@@ -19,6 +19,8 @@ class Audit(NamedTuple):
     """Share of choices that found the best."""
     visited: float
     """Mean number of candidates a choice scored."""
+    buckets: float
+    """Mean number of hash buckets a choice opened; 0 without hashing."""
 
 
 def summed(audits: np.ndarray) -> Audit | None:
@@ -26,5 +28,7 @@ def summed(audits: np.ndarray) -> Audit | None:
     count = int(audits[:, COUNT].sum())
     if not count:
         return None
-    regret, hits, visited = (float(audits[:, column].sum()) / count for column in (REGRET, HITS, VISITED))
-    return Audit(count, regret, float(audits[:, WORST].max()), hits, visited)
+    regret, hits, visited, buckets = (
+        float(audits[:, column].sum()) / count for column in (REGRET, HITS, VISITED, BUCKETS)
+    )
+    return Audit(count, regret, float(audits[:, WORST].max()), hits, visited, buckets)

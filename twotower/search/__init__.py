@@ -9,10 +9,14 @@ from twotower.search.directional_coreset import DirectionalCoreset
 from twotower.search.hull import Hull
 from twotower.search.lazy_gumbel import LazyGumbel
 from twotower.search.partitions import Partitions
-from twotower.search.peers import Faiss, HnswLib
+from twotower.search.peers import Faiss, HnswLib, ScaNN, USearch
 from twotower.search.random_feature_tree import RandomFeatureTree
 from twotower.search.registry import METHODS, load
-from twotower.search.signed_random_projections import PaperSignedRandomProjections, SignedRandomProjections
+from twotower.search.signed_random_projections import (
+    NormRangingProjections,
+    PaperSignedRandomProjections,
+    SignedRandomProjections,
+)
 
 __all__ = [
     "METHODS",
@@ -27,10 +31,13 @@ __all__ = [
     "Hull",
     "Index",
     "LazyGumbel",
+    "NormRangingProjections",
     "PaperSignedRandomProjections",
     "Partitions",
     "RandomFeatureTree",
+    "ScaNN",
     "SignedRandomProjections",
+    "USearch",
     "choose",
     "load",
 ]

@@ -12,6 +12,7 @@ import numpy as np
 
 from twotower.errors import UserError
 from twotower.files import sealed_file
+from twotower.kernels.layout import BUCKET
 from twotower.kernels.scan import magnitude
 
 Tables = tuple[np.ndarray, ...]
@@ -117,6 +118,8 @@ class CompiledIndex(Index):
     tables: Tables
     visited: np.ndarray = np.zeros(0, np.int64)
     """How many candidates each of the last queries scored, (n,)."""
+    buckets: np.ndarray = np.zeros(0, np.int64)
+    """How many hash buckets each of the last queries opened, (n,); 0 without hashing."""
     search: ClassVar[Search]
     """search(sets, queries, tables, found, visited) writes the winner of set sets[n] for each of the queries (n, d)."""
 
@@ -137,8 +140,9 @@ class CompiledIndex(Index):
         self.tables = self._tables(latents, seed)
 
     def _find(self, latents: np.ndarray) -> np.ndarray:
-        found, self.visited = np.empty(len(latents), np.int64), np.empty(len(latents), np.int64)
-        type(self).search(np.zeros(len(latents), np.int64), latents, self.tables, found, self.visited)
+        found, visited = np.empty(len(latents), np.int64), np.empty(len(latents), np.int64)
+        type(self).search(np.zeros(len(latents), np.int64), latents, self.tables, found, visited)
+        self.visited, self.buckets = visited % BUCKET, visited // BUCKET
         return found
 
     @abstractmethod

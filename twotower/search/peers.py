@@ -76,3 +76,63 @@ class HnswLib(Index):
     @property
     def nbytes(self) -> int:
         return self._index.index_file_size()
+
+
+@final
+@dataclass(eq=False)
+class ScaNN(Index):
+    """A tree of leaves of ScaNN, whose candidates are scored exactly."""
+
+    leaves: int | None = None
+    """Leaves of the tree; None takes √N."""
+    visited: int = 16
+    """Leaves that a query looks into."""
+
+    name = "scann"
+
+    def _build(self, latents: np.ndarray, seed: int) -> None:
+        leaves = min(self.leaves or int(len(latents) ** 0.5), len(latents))
+        build = library("scann.scann_ops.py.scann_ops_pybind").builder(latents, 1, "dot_product")
+        if leaves > 1:
+            build = build.tree(
+                leaves, min(self.visited, leaves), training_sample_size=min(len(latents), 100_000), random_init=False
+            )
+        build = build.score_brute_force()
+        build.set_n_training_threads(1)
+        self._index = build.build()
+
+    def _find(self, latents: np.ndarray) -> np.ndarray:
+        answers = [self._index.search(latent)[0] for latent in latents]
+        return np.array([answer[0] if len(answer) else 0 for answer in answers], np.int64)  # 0 from empty leaves
+
+    @property
+    def nbytes(self) -> int:
+        return self.latents.nbytes  # the least it can be: ScaNN does not tell
+
+
+@final
+@dataclass(eq=False)
+class USearch(Index):
+    """A navigable small-world graph of USearch."""
+
+    degree: int = 16
+    """Connectivity, links of a node."""
+    effort: int = 64
+    """Expansion, candidates kept while searching."""
+
+    name = "usearch"
+
+    def _build(self, latents: np.ndarray, seed: int) -> None:
+        self._index = library("usearch.index").Index(
+            ndim=latents.shape[1], metric="ip", dtype="f32", connectivity=self.degree, expansion_add=128,
+            expansion_search=self.effort,
+        )  # fmt: skip
+        self._index.add(np.arange(len(latents)), latents, threads=1)  # so that the graph is the same every time
+
+    def _find(self, latents: np.ndarray) -> np.ndarray:
+        found = [self._index.search(latent, 1, threads=1).keys for latent in latents]
+        return np.array([keys[0] if len(keys) else 0 for keys in found], np.int64)
+
+    @property
+    def nbytes(self) -> int:
+        return self._index.memory_usage

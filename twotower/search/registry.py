@@ -13,9 +13,13 @@ from twotower.search.directional_coreset import DirectionalCoreset
 from twotower.search.hull import Hull
 from twotower.search.lazy_gumbel import LazyGumbel
 from twotower.search.partitions import Partitions
-from twotower.search.peers import Faiss, HnswLib
+from twotower.search.peers import Faiss, HnswLib, ScaNN, USearch
 from twotower.search.random_feature_tree import RandomFeatureTree
-from twotower.search.signed_random_projections import PaperSignedRandomProjections, SignedRandomProjections
+from twotower.search.signed_random_projections import (
+    NormRangingProjections,
+    PaperSignedRandomProjections,
+    SignedRandomProjections,
+)
 
 METHODS: dict[str, type[Index]] = {
     method.name: method
@@ -27,11 +31,14 @@ METHODS: dict[str, type[Index]] = {
         Hull,
         Partitions,
         SignedRandomProjections,
+        NormRangingProjections,
         PaperSignedRandomProjections,
         RandomFeatureTree,
         LazyGumbel,
         Faiss,
         HnswLib,
+        ScaNN,
+        USearch,
     )
 }
 

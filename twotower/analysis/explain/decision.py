@@ -161,20 +161,8 @@ def _visited(index: Index, latent: np.ndarray, scored: int) -> tuple[np.ndarray 
         return np.ones(len(index), bool), None
     visited = np.zeros(len(index), bool)
     if isinstance(index, Hashing):
-        _, numbers, keys, starts, projections, offsets, weighted, _ = (table[0] for table in index.tables)
-        keys = keys[keys >= 0]
-        signs = projections @ latent - offsets
-        signs = signs if weighted else np.where(signs >= 0, 1.0, -1.0)
-        bits = keys[:, None] >> np.arange(len(signs)) & 1
-        order = np.argsort(-(np.where(bits, signs, -signs).sum(axis=1)), kind="stable")
-        left, probed = scored, 0
-        for bucket in order:
-            if left <= 0:
-                break
-            end = min(starts[bucket + 1], starts[bucket] + left)
-            visited[numbers[starts[bucket] : end]] = True
-            left, probed = left - (end - starts[bucket]), probed + 1
-        return visited, (probed, len(keys))
+        visited[index.looked_at(latent)] = True
+        return visited, (int(index.buckets[0]), int((np.diff(index.tables[3][0]) > 0).sum()))
     if isinstance(index, ScannedSubset):
         visited[index.tables[1][0]] = True
         return visited, None

@@ -133,7 +133,7 @@ def runs(groups: Sequence[Group], seen: dict[str, Seen]) -> str:
     for group in groups:
         for run in group.runs:
             ties = seen.get(str(run.path), Seen())
-            notes = [*run.notes, *([f"Ties: {ties.why_not}"] if ties.why_not else [])]
+            notes = [*run.notes, *audited(run), *([f"Ties: {ties.why_not}"] if ties.why_not else [])]
             evaluation = run.file.evaluation if run.file else None
             rows.append(
                 [
@@ -161,6 +161,14 @@ def runs(groups: Sequence[Group], seen: dict[str, Seen]) -> str:
         "score best, so that the first of them is taken."
     )
     return table(caption, head, rows, words=(11,))
+
+
+def audited(run: RunRecord) -> list[str]:
+    """What audits said of the run's search over the last tenth of training, where there were any."""
+    regret, recall, visited = (lately(run, f"search_{name}") for name in ("regret", "recall", "visited"))
+    if visited is None:
+        return []
+    return [f"Search: regret {percent(regret)}, recall {percent(recall)}, {visited:,.0f} candidates scored a choice."]
 
 
 def points(names: Sequence[str], curves: Sequence[Curve]) -> str:
