@@ -30,7 +30,8 @@ class Sampler(CompiledIndex):
         """`count` independent draws of a candidate's number for one latent (d,)."""
         queries = np.repeat(self._checked(np.asarray(latent)[None]), count, axis=0)
         keys = generator(seed, Domain.SEARCH).integers(2**64, size=count, dtype=np.uint64)
-        found, self.visited = np.empty(count, np.int64), np.empty(count, np.int64)
+        found = np.empty(count, np.int64)
+        self.visited: np.ndarray = np.empty(count, np.int64)
         type(self).draw(np.zeros(count, np.int64), queries, keys, self.tables, found, self.visited)
         return found
 
