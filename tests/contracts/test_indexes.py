@@ -239,6 +239,7 @@ def test_past_queries_without_sense_are_refused(name: str, options: dict[str, An
     [
         "{}", "[]", '{"method": "no", "options": {}, "seed": 0}', '{"method": "srp", "options": [], "seed": 0}',
         '{"method": "coreset", "options": {"directions": 2147483648}, "seed": 0}',
+        '{"method": "srp_ranges", "options": {"ranges": 4.5}, "seed": 0}',
         f'{{"method": "auto", "options": {{"queries_per_build": {10**400}}}, "seed": 0}}', "[" * 100_000,
     ],
 )  # fmt: skip

@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any, get_args, get_type_hints
 
 from twotower.errors import UserError
 from twotower.files import sealed_file
@@ -53,6 +54,14 @@ def load(path: str | Path) -> Index:
         latents = tensors.pop("latents")
         if any(isinstance(value, int) and value > max(MOST, len(latents)) for value in facts["options"].values()):
             raise ValueError  # a file of a few bytes must not ask for gigabytes
-        return METHODS[facts["method"]](**facts["options"], **tensors).build(latents, facts["seed"])
+        method, options = METHODS[facts["method"]], facts["options"]
+        hints = get_type_hints(method)
+        if any(isinstance(value, float) and not _takes_fractions(hints[name]) for name, value in options.items()):
+            raise ValueError
+        return method(**options, **tensors).build(latents, facts["seed"])
     except (ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError) as error:
         raise UserError(f"{path} does not describe an index of this version: build and save it again.") from error
+
+
+def _takes_fractions(hint: Any) -> bool:
+    return float in (hint, *get_args(hint))
