@@ -41,7 +41,7 @@ def test_every_cell_trains_as_long_as_its_bar() -> None:
     assert len({run.name for run in plan}) == len(plan)
     assert {run.config.seed for run in plan} == set(range(fast.SEEDS))
     for run in plan:
-        untuned = run.config.task in fast.UNKNOWN
+        untuned = run.config.task in fast.UNTUNED
         assert run.config.steps == (10**6 if untuned else fast.BARS[run.config.task].steps)
         assert run.config.iterations is None
         assert run.config.preset == ("ars" if run.variant == "ars" else "fast")
